@@ -32,7 +32,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedRequest:
-    """M3 after its proof, its challenge and its seal were all found good. `plaintext` is still untrusted."""
+    """M3 after its proof, its challenge and its seal were all found good. `plaintext` stays untrusted."""
 
     caller: Caller
     plaintext: bytes = field(repr=False)

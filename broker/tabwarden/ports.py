@@ -115,7 +115,7 @@ class CallContext(Protocol):
         ...
 
     def check(self) -> None:
-        """Raise `ActionError` when the call was revoked, closed, or ran out of time. Call after each await."""
+        """Raise `ActionError` when the call was revoked, closed, or ran out of time: after each await."""
         ...
 
 
