@@ -224,6 +224,4 @@ class Inspector(Protocol):
 class Approver(Protocol):
     """Asks a person about one call. `digest` binds the answer to the exact arguments."""
 
-    async def approve(
-        self, caller: Caller, action: str, digest: bytes, facts: Mapping[str, str]
-    ) -> bool: ...
+    async def approve(self, caller: Caller, action: str, digest: bytes, facts: Mapping[str, str]) -> bool: ...
