@@ -1,0 +1,31 @@
+"""Tabwarden's broker: agents act in a person's browser under signed policy, and every act is on record.
+
+Embed it with `start_agent_control`; call it with `AgentClient` or `BlockingClient`.
+"""
+
+from tabwarden.actions import ACTIONS
+from tabwarden.authority.principals import Grant
+from tabwarden.blocking import BlockingClient
+from tabwarden.client import AgentClient
+from tabwarden.control import AgentControl, start_agent_control
+from tabwarden.errors import ActionError, CallFailed, ClientError, Code, TabwardenError
+from tabwarden.limits import Limits
+from tabwarden.model import Authorization, Caller, ConnectionDescriptor
+
+__all__ = [
+    "ACTIONS",
+    "ActionError",
+    "AgentClient",
+    "AgentControl",
+    "Authorization",
+    "BlockingClient",
+    "CallFailed",
+    "Caller",
+    "ClientError",
+    "Code",
+    "ConnectionDescriptor",
+    "Grant",
+    "Limits",
+    "TabwardenError",
+    "start_agent_control",
+]

@@ -122,6 +122,7 @@ class HostReason(StrEnum):
     CONNECTION_FAILED = "connection-failed"
     CHALLENGE_POOL_FAILED = "challenge-pool-failed"
     TRACER_FAILED = "tracer-failed"
+    INTERNAL_FAULT = "internal-fault"
 
 
 class TabwardenError(Exception):
@@ -205,12 +206,15 @@ class ProtocolViolation(ClientError):
 class CallFailed(ClientError):
     """The sealed reply says that the call did not succeed.
 
-    `status` is the sealed status (400..599), `code` the broker's typed code,
-    `retry_after_ms` is given with a 429.
+    `status` is the sealed status (400..599), `code` the broker's typed code, `retry_after_ms` is given
+    with a 429. `effect` says what is known of side effects: `not_started`, `committed` or `unknown`.
     """
 
-    def __init__(self, status: int, code: str, retry_after_ms: int | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, retry_after_ms: int | None = None, effect: str = "unknown"
+    ) -> None:
         super().__init__(f"{code} ({status})")
         self.status = status
         self.code = code
         self.retry_after_ms = retry_after_ms
+        self.effect = effect

@@ -10,6 +10,7 @@ POSIX only. Errors: `ConfigurationError` saying what is wrong and what to do; `F
 `FileExistsError` pass through where the docstring says so. No error holds a file's contents.
 """
 
+import contextlib
 import errno
 import os
 import stat
@@ -67,7 +68,7 @@ def open_private_file(
 
     `flags` as for `os.open`; O_NOFOLLOW, O_CLOEXEC and O_NONBLOCK (a FIFO must not hang us) are added.
     `path` is relative to the descriptor `directory` when one is given. A file made with O_CREAT gets
-    exactly `mode`. The caller closes the descriptor.
+    `mode`, less the umask. The caller closes the descriptor.
 
     Raises `ConfigurationError` when a check fails; `FileNotFoundError`, `FileExistsError` and other
     errors of `os.open` pass through.
@@ -102,7 +103,7 @@ def check_private_file(file: int, shown: str) -> os.stat_result:
         raise ConfigurationError(f"{shown} belongs to another user: remove it")
     if state.st_mode & _GROUP_OR_OTHER:
         raise ConfigurationError(
-            f"{shown} is open to other users: chmod 600 it, and treat it as known to them"
+            f"{shown} is open to other users: chmod 600 it, after looking what they could do"
         )
     if state.st_nlink > 1:
         raise ConfigurationError(f"{shown} has another name (a hard link): remove it and start anew")
@@ -126,13 +127,14 @@ def _walk(path: str, *, create: bool) -> int:
                 walked = os.path.join(walked, part)
                 continue
             links += 1
-            if (last and links == 1) or links > _MAX_LINKS:
+            # What a link expands to is put above what waits, so the bottom is always the path's own end.
+            if last or links > _MAX_LINKS:
                 raise ConfigurationError(f"{path} is a symbolic link: name the folder itself")
             waiting.extend(item for item in target.split("/")[::-1] if item not in ("", "."))
             if target.startswith("/"):
+                root = os.open("/", _WALK)
                 os.close(here)
-                here = os.open("/", _WALK)
-                walked = "/"
+                here, walked = root, "/"
     except BaseException:
         os.close(here)
         raise
@@ -148,10 +150,10 @@ def _step(here: int, part: str, walked: str, *, create: bool) -> int:
         except FileNotFoundError:
             if not create:
                 raise
-            try:
+            # If another process of ours was quicker, its folder is checked like any other.
+            with contextlib.suppress(FileExistsError):
                 os.mkdir(part, 0o700, dir_fd=here)
-            except FileExistsError:
-                pass  # another process of ours was quicker; it is checked like any other
+                _sync(here)
             below = os.open(part, _WALK, dir_fd=here)
     except FileNotFoundError:
         raise
@@ -162,6 +164,18 @@ def _step(here: int, part: str, walked: str, *, create: bool) -> int:
         raise ConfigurationError(f"cannot use the folder {shown}: {reason}") from None
     os.close(here)
     return below
+
+
+def _sync(here: int) -> None:
+    """Make a new name durable: records synced inside a folder that a power cut removes are lost."""
+    try:
+        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+    except PermissionError:
+        return  # a folder that may be entered and written but not read
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _check_way(here: int, shown: str) -> None:

@@ -110,6 +110,11 @@ class PrincipalRegistry:
         )
 
     @property
+    def revoked(self) -> bool:
+        """True once `revoke_all` was called."""
+        return self._revoked
+
+    @property
     def mode(self) -> IdentityMode:
         return self._mode
 

@@ -28,7 +28,7 @@ class ReadyChallenge:
 
 
 class _Turn:
-    """One place in the line of those who wait; the challenge is put into it, so nobody can step in between."""
+    """One place in the line; the challenge is put into it, so that nobody can step in between."""
 
     __slots__ = ("challenge", "served")
 

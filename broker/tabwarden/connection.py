@@ -1,0 +1,134 @@
+"""The client's half of HTTP/1.1: POST to one literal loopback address over a kept connection.
+
+Lean on purpose: a general HTTP library takes longer for one small POST on loopback than the broker takes for
+everything else. No redirects, no proxies, no environment; a reply has a cap and the caller a deadline.
+"""
+
+from contextlib import suppress
+
+import anyio
+import anyio.abc
+import httptools
+
+from tabwarden.errors import ProtocolViolation, Unreachable
+from tabwarden.limits import MAX_REPLY
+from tabwarden.protocol.codec import CONTENT_TYPE
+
+_READ_BYTES = 65_536
+_MAX_HEAD = 8192
+_MAX_FIELDS = 32
+# Below the broker's own limit for idle connections, so that we never write into one it is closing.
+_IDLE_S = 10.0
+
+
+class Reply:
+    """Status, body and the one header that matters. Nothing in it is authenticated yet."""
+
+    __slots__ = ("body", "retry_after", "status")
+
+    def __init__(self, status: int, body: bytes, retry_after: bytes | None) -> None:
+        self.status = status
+        self.body = body
+        self.retry_after = retry_after
+
+
+class _ReplyReader:
+    """Callbacks of llhttp for one reply."""
+
+    __slots__ = ("_body", "_fields", "_length", "complete", "fault", "retry_after")
+
+    def __init__(self) -> None:
+        self._body: list[bytes] = []
+        self._length = 0
+        self._fields = 0
+        self.retry_after: bytes | None = None
+        self.complete = False
+        self.fault = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields += 1
+        if self._fields > _MAX_FIELDS or name.lower() == b"transfer-encoding":
+            self.fault = True
+        elif name.lower() == b"retry-after":
+            self.retry_after = value
+
+    def on_body(self, body: bytes) -> None:
+        self._length += len(body)
+        if self._length > MAX_REPLY:
+            self.fault = True
+        else:
+            self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(self._body)
+
+
+class LoopbackConnection:
+    """One TCP connection to `127.0.0.1:PORT`, used for one exchange at a time."""
+
+    def __init__(self, stream: anyio.abc.SocketStream, host: bytes) -> None:
+        self._stream = stream
+        self._host = host
+        self._idle_since = anyio.current_time()
+        self.usable = True
+
+    @classmethod
+    async def open(cls, address: str) -> "LoopbackConnection":
+        """Raises `Unreachable` when nothing listens there."""
+        host, _, port = address.partition(":")
+        try:
+            stream = await anyio.connect_tcp(host, int(port))
+        except OSError:
+            raise Unreachable("the broker does not answer at its address: is it running?") from None
+        return cls(stream, address.encode())
+
+    @property
+    def fresh(self) -> bool:
+        """False when the other side may already be closing it."""
+        return self.usable and anyio.current_time() - self._idle_since < _IDLE_S
+
+    async def post(self, route: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> Reply:
+        """One exchange. Raises `Unreachable` or `ProtocolViolation`; after that it cannot be used again."""
+        self.usable = False
+        lines = [
+            b"POST %s HTTP/1.1" % route,
+            b"host: " + self._host,
+            b"content-type: " + CONTENT_TYPE,
+            b"content-length: %d" % len(body),
+            *(b"%s: %s" % header for header in headers),
+        ]
+        # A broker may answer and close before it has read everything: then look for its answer all the same.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await self._stream.send(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+        reply = await self._read()
+        self._idle_since = anyio.current_time()
+        return reply
+
+    async def _read(self) -> Reply:
+        reader = _ReplyReader()
+        parser = httptools.HttpResponseParser(reader)
+        received = 0
+        while not reader.complete:
+            try:
+                data = await self._stream.receive(_READ_BYTES)
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                raise Unreachable("the broker closed the connection without an answer") from None
+            received += len(data)
+            try:
+                parser.feed_data(data)
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+                raise ProtocolViolation("the answer is not HTTP") from None
+            if reader.fault or received > MAX_REPLY + _MAX_HEAD:
+                raise ProtocolViolation("the answer is too large or not of the expected form")
+        self.usable = parser.should_keep_alive()
+        return Reply(parser.get_status_code(), reader.body, reader.retry_after)
+
+    async def aclose(self) -> None:
+        """Close without ceremony."""
+        self.usable = False
+        with suppress(OSError):
+            await anyio.aclose_forcefully(self._stream)

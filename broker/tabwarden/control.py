@@ -1,0 +1,375 @@
+"""The public face: start a broker in your own trio nursery, say who may do what, take it away again.
+
+async with trio.open_nursery() as nursery:
+    control = await start_agent_control(nursery, authorize=..., actions=..., audit=...)
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import trio
+
+from tabwarden.actions import ACTIONS
+from tabwarden.authority.principals import (
+    Capability,
+    Grant,
+    IdentityMode,
+    InstanceIdentity,
+    PrincipalRegistry,
+)
+from tabwarden.clock import SystemClock
+from tabwarden.errors import AuditUnavailable, ConfigurationError, HostReason, Refusal
+from tabwarden.limits import TOKEN_BYTES, Limits
+from tabwarden.model import ConnectionDescriptor, LifecycleEvent
+from tabwarden.ports import (
+    ActionAdapter,
+    AuditSink,
+    Authorizer,
+    Clock,
+    CredentialStore,
+    ErrorObserver,
+    Tracer,
+)
+from tabwarden.protocol.codec import SUITE
+from tabwarden.protocol.primitives import Ed25519Signer, PqProvider
+from tabwarden.protocol.proof import LEGACY_ID
+from tabwarden.providers import load_provider
+from tabwarden.service.asgi_app import AsgiApp
+from tabwarden.service.call import Call
+from tabwarden.service.challenge_pool import ChallengePool
+from tabwarden.service.endpoint import Endpoint
+from tabwarden.service.no_trace import NullTracer
+from tabwarden.service.pipeline import Pipeline
+from tabwarden.service.refusals import RefusalCounter
+from tabwarden.service.request_scope import Cause
+from tabwarden.service.runtime import Runtime
+
+LOOPBACK: Final = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Counts since the start; bounded in number whatever callers do."""
+
+    refusals: Mapping[Refusal, int]
+    outcomes: Mapping[tuple[str, str], int]
+    signatures: int
+    ready_challenges: int
+    calls_in_flight: int
+    connections: int
+
+
+class AgentControl:
+    """A running broker. Made by `start_agent_control`."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        nursery: trio.Nursery,
+        endpoint: Endpoint | None,
+        asgi: AsgiApp,
+        persist: CredentialStore | None,
+    ) -> None:
+        self._runtime = runtime
+        self._nursery = nursery
+        self._endpoint = endpoint
+        self._persist = persist
+        self._legacy: ConnectionDescriptor | None = None
+        self.asgi_app: Final = asgi
+
+    @property
+    def address(self) -> str:
+        """`127.0.0.1:PORT`."""
+        return self._runtime.identity.address
+
+    @property
+    def token(self) -> bytes | None:
+        """The 32-byte pairing token of legacy mode; individual mode has no shared credential."""
+        return None if self._legacy is None else self._legacy.token
+
+    @property
+    def ed_public(self) -> bytes:
+        """32 bytes (RFC 8032)."""
+        return self._runtime.identity.ed_public
+
+    @property
+    def pq_public(self) -> bytes:
+        """2,592 bytes (FIPS 204, ML-DSA-87)."""
+        return self._runtime.identity.pq_public
+
+    @property
+    def protocol(self) -> str:
+        """The suite string; there is only one."""
+        return SUITE
+
+    @property
+    def descriptor(self) -> ConnectionDescriptor | None:
+        """What a legacy agent pairs with."""
+        return self._legacy
+
+    def statistics(self) -> Statistics:
+        """A snapshot for metrics."""
+        runtime = self._runtime
+        return Statistics(
+            refusals=dict(runtime.refusals.total),
+            outcomes=dict(Counter(runtime.outcomes)),
+            signatures=runtime.pool.signatures,
+            ready_challenges=len(runtime.pool),
+            calls_in_flight=len(runtime.calls),
+            connections=0 if self._endpoint is None else self._endpoint.connections,
+        )
+
+    async def reconcile_principals(self, grants: Iterable[Grant]) -> None:
+        """Take over the approved grants. Principals that lose theirs lose their running work at once."""
+        lost = self._runtime.registry.reconcile(grants, self._runtime.wall_ms())
+        calls = [
+            call
+            for capability in lost
+            for call in self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
+        ]
+        for capability in lost:
+            self._note("principal-revoked", capability)
+        await self._settle(calls)
+
+    async def issue_principal(
+        self, principal_id: str, generation: int, expires_at_ms: int | None = None
+    ) -> ConnectionDescriptor:
+        """A fresh credential for an approved grant; the one issued before for this id stops working.
+
+        `expires_at_ms` is wall time since the Unix epoch. Raises `ConfigurationError` without a matching,
+        enabled, unexpired grant.
+        """
+        token = os.urandom(TOKEN_BYTES)
+        replaced = self._runtime.end_calls(Cause.REVOKED, principal_id)
+        capability = self._runtime.registry.issue(
+            token, principal_id, generation, expires_at_ms, self._runtime.wall_ms()
+        )
+        descriptor = self._describe(capability, token)
+        try:
+            if self._persist is not None:
+                await self._persist(descriptor)
+        except BaseException:
+            # A credential that could not be stored must not exist.
+            if self._runtime.registry.is_current(capability, 0):
+                self._runtime.registry.remove(principal_id)
+            raise
+        self._note("principal-issued", capability)
+        await self._settle(replaced)
+        return descriptor
+
+    async def revoke_principal(self, principal_id: str) -> None:
+        """Take one principal's credential. Its work is cancelled and its results are not released."""
+        capability = self._runtime.registry.remove(principal_id)
+        calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
+        if capability is not None:
+            self._note("principal-revoked", capability)
+        await self._settle(calls)
+
+    async def revoke(self) -> None:
+        """Disable this instance for good: nothing that it ever issued works again. Idempotent.
+
+        Running work is cancelled and its results are not released. The endpoint stays, refusing everything,
+        until `close()`.
+        """
+        if self._runtime.registry.revoked:
+            return
+        self._runtime.registry.revoke_all()
+        calls = self._runtime.end_calls(Cause.REVOKED)
+        self._note("revoked", None)
+        await self._settle(calls)
+
+    async def close(self) -> None:
+        """Shut down: running calls are cancelled and recorded, then the endpoint goes. Idempotent.
+
+        Returns when no owned work is left, or after `Limits.close_s` if an adapter refuses to stop.
+        """
+        runtime = self._runtime
+        if not runtime.closing:
+            runtime.closing = True
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + runtime.limits.close_s):
+                await self._settle(runtime.end_calls(Cause.CLOSED))
+                if self._endpoint is not None:
+                    await self._endpoint.drain()
+                runtime.refusals.summarize()
+                self._note("closed", None)
+                try:
+                    await runtime.audit.flush()
+                except AuditUnavailable:
+                    runtime.report(HostReason.AUDIT_UNAVAILABLE)
+            self._nursery.cancel_scope.cancel()
+            self.asgi_app.close()
+        with trio.move_on_after(runtime.limits.close_s):
+            await runtime.stopped.wait()
+
+    async def _settle(self, calls: list[Call]) -> None:
+        """Wait for cancelled calls to end; those that do not are ended without their adapter."""
+        with trio.move_on_after(self._runtime.limits.cancel_grace_s):
+            for call in calls:
+                await call.done.wait()
+        for call in calls:
+            if not call.done.is_set():
+                call.abandon()
+
+    def _note(self, event: Any, capability: Capability | None) -> None:
+        runtime = self._runtime
+        try:
+            runtime.audit.note(
+                LifecycleEvent(
+                    event=event,
+                    wall_ms=runtime.clock.wall_ms(),
+                    boot_ms=runtime.clock.boottime_ms(),
+                    principal_id=None if capability is None else capability.caller.principal_id,
+                    generation=None if capability is None else capability.caller.generation,
+                )
+            )
+        except AuditUnavailable:
+            runtime.report(HostReason.AUDIT_UNAVAILABLE)
+
+    def _describe(self, capability: Capability, token: bytes) -> ConnectionDescriptor:
+        identity = self._runtime.identity
+        return ConnectionDescriptor(
+            address=identity.address,
+            token=token,
+            ed_public=identity.ed_public,
+            pq_public=identity.pq_public,
+            instance=identity.instance,
+            principal_id=capability.principal_id,
+            generation=capability.generation,
+            protocol=SUITE,
+            expires_at_ms=capability.expires_at_ms,
+        )
+
+    async def pair_legacy(self) -> None:
+        """Make and persist the one legacy credential. Called by `start_agent_control`."""
+        token = os.urandom(TOKEN_BYTES)
+        descriptor = self._describe(self._runtime.registry.pair_legacy(token), token)
+        try:
+            if self._persist is not None:
+                await self._persist(descriptor)
+        except BaseException:
+            self._runtime.registry.remove(LEGACY_ID)
+            raise
+        self._legacy = descriptor
+        self._note("started", None)
+
+
+async def start_agent_control(
+    nursery: trio.Nursery,
+    *,
+    authorize: Authorizer,
+    actions: Mapping[str, ActionAdapter],
+    audit: AuditSink,
+    persist_credential: CredentialStore | None = None,
+    credential_file: object = None,
+    on_error: ErrorObserver | None = None,
+    timeout: float | None = None,
+    max_requests_per_minute: int | None = None,
+    tracer: Tracer | None = None,
+    identity_mode: IdentityMode = "legacy",
+    limits: Limits | None = None,
+    clock: Clock | None = None,
+    provider: PqProvider | None = None,
+    serve_at: str | None = None,
+) -> AgentControl:
+    """Start a broker in `nursery` and return when it accepts connections.
+
+    `authorize` decides each call, `actions` maps names of the action table to adapters, `audit` records.
+    `timeout` (seconds, default 10) is the action deadline and `max_requests_per_minute` (default 60) each
+    principal's rate; `limits` moves the rest. `serve_at="127.0.0.1:PORT"` starts no listener: serve
+    `control.asgi_app` at exactly that address. Raises `ConfigurationError`. A fault in the broker never
+    cancels `nursery`.
+    """
+    if credential_file is not None:
+        raise ConfigurationError(
+            "a plaintext credential file is never written: pass persist_credential, with protected storage"
+        )
+    unknown = sorted(set(actions) - set(ACTIONS))
+    if unknown:
+        raise ConfigurationError(f"no action is called {unknown[0]!r}: see the action table")
+    limits = _limits(limits or Limits(), timeout, max_requests_per_minute)
+    clock = clock or SystemClock()
+    provider = provider or load_provider()
+    listener: trio.SocketListener | None = None
+    if serve_at is None:
+        listener = (await trio.open_tcp_listeners(0, host=LOOPBACK))[0]
+        serve_at = "{}:{}".format(*listener.socket.getsockname())
+    ed, pq = Ed25519Signer(), await trio.to_thread.run_sync(provider.signer)
+    identity = InstanceIdentity(serve_at, ed.public, pq.public)
+    pool = ChallengePool(identity.instance, ed, pq, provider, limits, clock)
+    runtime = Runtime(
+        identity=identity,
+        registry=PrincipalRegistry(identity, identity_mode, limits, decoy=os.urandom(TOKEN_BYTES)),
+        pool=pool,
+        limits=limits,
+        clock=clock,
+        authorize=authorize,
+        adapters=dict(actions),
+        audit=audit,
+        tracer=tracer or NullTracer(),
+        refusals=RefusalCounter(audit, clock),
+        on_error=on_error,
+        host=serve_at.encode(),
+    )
+    control: AgentControl = await nursery.start(_run, runtime, listener, persist_credential)
+    try:
+        if identity_mode == "legacy":
+            await control.pair_legacy()
+        else:
+            control._note("started", None)
+    except BaseException:
+        await control.close()
+        raise
+    return control
+
+
+def _limits(limits: Limits, timeout: float | None, requests: int | None) -> Limits:
+    if timeout is not None:
+        limits = replace(limits, action_deadline_s=timeout)
+    if requests is not None:
+        limits = replace(limits, requests_per_minute=requests)
+    return limits
+
+
+async def _run(
+    runtime: Runtime,
+    listener: trio.SocketListener | None,
+    persist: CredentialStore | None,
+    *,
+    task_status: trio.TaskStatus[AgentControl],
+) -> None:
+    """The broker's one task in the host's nursery; everything else hangs below it."""
+    pipeline = Pipeline(runtime)
+    try:
+        async with trio.open_nursery() as nursery:
+            endpoint = None if listener is None else Endpoint(runtime, pipeline, nursery, listener)
+            asgi = AsgiApp(runtime, pipeline, nursery)
+            nursery.start_soon(_keep_pool, runtime)
+            nursery.start_soon(_summarize_refusals, runtime)
+            if endpoint is not None:
+                nursery.start_soon(endpoint.serve)
+            task_status.started(AgentControl(runtime, nursery, endpoint, asgi, persist))
+    except* Exception:
+        # Ours, and not the host's: the broker is gone, which its callers see as a closed connection.
+        runtime.report(HostReason.INTERNAL_FAULT)
+    finally:
+        runtime.closing = True
+        runtime.stopped.set()
+
+
+async def _keep_pool(runtime: Runtime) -> None:
+    while True:
+        try:
+            await runtime.pool.run()
+        except Exception:
+            # Callers wait for a challenge until their deadline; the broker goes on trying.
+            runtime.report(HostReason.CHALLENGE_POOL_FAILED)
+            await trio.sleep(1)
+
+
+async def _summarize_refusals(runtime: Runtime) -> None:
+    while True:
+        await trio.sleep(runtime.limits.refusal_window_s)
+        runtime.refusals.summarize()
