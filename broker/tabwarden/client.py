@@ -111,7 +111,7 @@ class AgentClient:
     async def aclose(self) -> None:
         """Close the kept connections."""
         while self._idle:
-            await self._idle.pop().aclose()
+            self._idle.pop().close()
 
     async def call(
         self,
@@ -162,8 +162,7 @@ class AgentClient:
             self._keep(connection)
             raise
         except BaseException:
-            with anyio.CancelScope(shield=True):
-                await connection.aclose()
+            connection.close()
             raise
         self._keep(connection)
         return result
@@ -173,7 +172,7 @@ class AgentClient:
             connection = self._idle.pop()
             if connection.fresh:
                 return connection
-            await connection.aclose()
+            connection.close()
         return await LoopbackConnection.open(self._descriptor.address)
 
     def _keep(self, connection: LoopbackConnection) -> None:

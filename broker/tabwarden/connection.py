@@ -7,11 +7,11 @@ everything else. No redirects, no proxies, no environment; a reply has a cap and
 from contextlib import suppress
 
 import anyio
-import anyio.abc
 import httptools
 
 from tabwarden.errors import ProtocolViolation, Unreachable
 from tabwarden.limits import MAX_REPLY
+from tabwarden.loopback_stream import LoopbackStream, PeerGone
 from tabwarden.protocol.codec import CONTENT_TYPE
 
 _READ_BYTES = 65_536
@@ -35,9 +35,11 @@ class Reply:
 class _ReplyReader:
     """Callbacks of llhttp for one reply."""
 
-    __slots__ = ("_body", "_fields", "_length", "complete", "fault", "retry_after")
+    __slots__ = ("_body", "_fields", "_length", "complete", "fault", "keep_alive", "parser", "retry_after")
 
     def __init__(self) -> None:
+        self.parser = httptools.HttpResponseParser(self)
+        self.keep_alive = False
         self._body: list[bytes] = []
         self._length = 0
         self._fields = 0
@@ -59,6 +61,10 @@ class _ReplyReader:
         else:
             self._body.append(body)
 
+    def on_headers_complete(self) -> None:
+        # llhttp knows this in here only; once the message is complete it says no.
+        self.keep_alive = self.parser.should_keep_alive()
+
     def on_message_complete(self) -> None:
         self.complete = True
 
@@ -70,7 +76,7 @@ class _ReplyReader:
 class LoopbackConnection:
     """One TCP connection to `127.0.0.1:PORT`, used for one exchange at a time."""
 
-    def __init__(self, stream: anyio.abc.SocketStream, host: bytes) -> None:
+    def __init__(self, stream: LoopbackStream, host: bytes) -> None:
         self._stream = stream
         self._host = host
         self._idle_since = anyio.current_time()
@@ -81,7 +87,7 @@ class LoopbackConnection:
         """Raises `Unreachable` when nothing listens there."""
         host, _, port = address.partition(":")
         try:
-            stream = await anyio.connect_tcp(host, int(port))
+            stream = await LoopbackStream.connect(host, int(port))
         except OSError:
             raise Unreachable("the broker does not answer at its address: is it running?") from None
         return cls(stream, address.encode())
@@ -89,7 +95,8 @@ class LoopbackConnection:
     @property
     def fresh(self) -> bool:
         """False when the other side may already be closing it."""
-        return self.usable and anyio.current_time() - self._idle_since < _IDLE_S
+        young = anyio.current_time() - self._idle_since < _IDLE_S
+        return self.usable and young and not self._stream.readable
 
     async def post(self, route: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> Reply:
         """One exchange. Raises `Unreachable` or `ProtocolViolation`; after that it cannot be used again."""
@@ -102,7 +109,7 @@ class LoopbackConnection:
             *(b"%s: %s" % header for header in headers),
         ]
         # A broker may answer and close before it has read everything: then look for its answer all the same.
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        with suppress(PeerGone):
             await self._stream.send(b"\r\n".join(lines) + b"\r\n\r\n" + body)
         reply = await self._read()
         self._idle_since = anyio.current_time()
@@ -110,25 +117,25 @@ class LoopbackConnection:
 
     async def _read(self) -> Reply:
         reader = _ReplyReader()
-        parser = httptools.HttpResponseParser(reader)
         received = 0
         while not reader.complete:
             try:
                 data = await self._stream.receive(_READ_BYTES)
-            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                raise Unreachable("the broker closed the connection without an answer") from None
+            except PeerGone:
+                data = b""
+            if not data:
+                raise Unreachable("the broker closed the connection without an answer")
             received += len(data)
             try:
-                parser.feed_data(data)
+                reader.parser.feed_data(data)
             except (httptools.HttpParserError, httptools.HttpParserUpgrade):
                 raise ProtocolViolation("the answer is not HTTP") from None
             if reader.fault or received > MAX_REPLY + _MAX_HEAD:
                 raise ProtocolViolation("the answer is too large or not of the expected form")
-        self.usable = parser.should_keep_alive()
-        return Reply(parser.get_status_code(), reader.body, reader.retry_after)
+        self.usable = reader.keep_alive
+        return Reply(reader.parser.get_status_code(), reader.body, reader.retry_after)
 
-    async def aclose(self) -> None:
+    def close(self) -> None:
         """Close without ceremony."""
         self.usable = False
-        with suppress(OSError):
-            await anyio.aclose_forcefully(self._stream)
+        self._stream.close()

@@ -42,6 +42,7 @@ from tabwarden.service.call import Call
 from tabwarden.service.challenge_pool import ChallengePool
 from tabwarden.service.endpoint import Endpoint
 from tabwarden.service.no_trace import NullTracer
+from tabwarden.service.peer_socket import PeerLookup
 from tabwarden.service.pipeline import Pipeline
 from tabwarden.service.refusals import RefusalCounter
 from tabwarden.service.request_scope import Cause
@@ -200,7 +201,6 @@ class AgentControl:
                 except AuditUnavailable:
                     runtime.report(HostReason.AUDIT_UNAVAILABLE)
             self._nursery.cancel_scope.cancel()
-            self.asgi_app.close()
         with trio.move_on_after(runtime.limits.close_s):
             await runtime.stopped.wait()
 
@@ -342,10 +342,11 @@ async def _run(
 ) -> None:
     """The broker's one task in the host's nursery; everything else hangs below it."""
     pipeline = Pipeline(runtime)
+    peers = PeerLookup()
     try:
         async with trio.open_nursery() as nursery:
-            endpoint = None if listener is None else Endpoint(runtime, pipeline, nursery, listener)
-            asgi = AsgiApp(runtime, pipeline, nursery)
+            endpoint = None if listener is None else Endpoint(runtime, pipeline, nursery, listener, peers)
+            asgi = AsgiApp(runtime, pipeline, nursery, peers)
             nursery.start_soon(_keep_pool, runtime)
             nursery.start_soon(_summarize_refusals, runtime)
             if endpoint is not None:
@@ -355,6 +356,7 @@ async def _run(
         # Ours, and not the host's: the broker is gone, which its callers see as a closed connection.
         runtime.report(HostReason.INTERNAL_FAULT)
     finally:
+        peers.close()
         runtime.closing = True
         runtime.stopped.set()
 

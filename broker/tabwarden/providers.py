@@ -1,10 +1,15 @@
 """Choosing where the post-quantum primitives come from. Finding a library on this machine is I/O, so it
 is done here and not in `tabwarden.protocol`."""
 
+import ctypes
 import ctypes.util
 import importlib
+import io
 import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 
 from tabwarden.errors import ConfigurationError
 from tabwarden.protocol.primitives import NativeProvider, OqsProvider, PqProvider
@@ -26,17 +31,44 @@ def load_provider(name: str = NativeProvider.name) -> PqProvider:
             "system's packages or by hand, or use the cryptography provider"
         )
     try:
-        return OqsProvider(importlib.import_module("oqs"))
+        oqs = _import_oqs()
     except ImportError:
         raise ConfigurationError(
             "the oqs provider needs liboqs-python: install the extra with pip install 'tabwarden[oqs]'"
         ) from None
+    provider = OqsProvider(oqs)
+    if not provider.supported():
+        raise ConfigurationError(
+            "this liboqs was built without ML-KEM-1024 or ML-DSA-87: install one that has both, or use the "
+            "cryptography provider"
+        )
+    return provider
+
+
+def _import_oqs() -> ModuleType:
+    # It logs to the standard output it finds when imported, which may be somebody's protocol stream.
+    with redirect_stdout(io.StringIO()):
+        return importlib.import_module("oqs")
 
 
 def liboqs_is_installed() -> bool:
-    """True when a shared liboqs lies where liboqs-python would look for one."""
-    folder = Path(os.environ.get("OQS_INSTALL_PATH") or Path.home() / "_oqs")
-    names = ("liboqs.so", "liboqs.dylib", "oqs.dll")
-    if any((folder / sub / name).is_file() for sub in ("lib", "lib64", "bin") for name in names):
-        return True
-    return ctypes.util.find_library("oqs") is not None
+    """True when a shared liboqs that loads lies where liboqs-python looks for one."""
+    found = [ctypes.util.find_library(name) for name in ("oqs", "liboqs")]
+    # Set but empty it means the working directory there, and so it does here.
+    chosen = os.environ.get("OQS_INSTALL_PATH")
+    folder = Path.home() / "_oqs" if chosen is None else Path(chosen)
+    folders, names = {
+        "win32": (("bin",), ("oqs.dll", "liboqs.dll")),
+        "darwin": (("lib", "lib64"), ("liboqs.dylib",)),
+    }.get(sys.platform, (("lib", "lib64"), ("liboqs.so",)))
+    found += [str(folder.absolute() / sub / name) for sub in folders for name in names]
+    return any(_loads(path) for path in found if path)
+
+
+def _loads(path: str) -> bool:
+    # A file that is there but does not load would make liboqs-python build another.
+    try:
+        ctypes.CDLL(path)
+    except OSError:
+        return False
+    return True

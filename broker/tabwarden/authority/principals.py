@@ -198,9 +198,12 @@ class PrincipalRegistry:
 
     def is_current(self, capability: Capability, now_wall_ms: int) -> bool:
         """False once it was revoked, replaced or expired: checked again after everything that waits."""
-        return self._capabilities.get(capability.principal_id) is capability and not _expired(
-            capability.expires_at_ms, now_wall_ms
-        )
+        if self._capabilities.get(capability.principal_id) is not capability:
+            return False
+        # A later grant of the same generation may end sooner than the one it was issued under.
+        grant = self._grants.get(capability.principal_id)
+        ends = (capability.expires_at_ms, None if grant is None else grant.expires_at_ms)
+        return not any(_expired(end, now_wall_ms) for end in ends)
 
     def remove(self, principal_id: str) -> Capability | None:
         """Take one principal's capability and everything handed out under it."""

@@ -221,6 +221,11 @@ class _OqsKemKey:
         _check_length(ciphertext, MLKEM_CIPHERTEXT_BYTES)
         return bytes(self._kem.decap_secret(ciphertext))
 
+    def __del__(self) -> None:
+        # liboqs-python frees nothing by itself: without this each call leaks a key, unwiped.
+        if hasattr(self, "_kem"):
+            self._kem.free()
+
 
 class _OqsSigner:
     def __init__(self, oqs: Any) -> None:
@@ -230,6 +235,10 @@ class _OqsSigner:
     def sign(self, data: bytes, context: bytes) -> bytes:
         return bytes(self._signature.sign_with_ctx_str(data, context))
 
+    def __del__(self) -> None:
+        if hasattr(self, "_signature"):
+            self._signature.free()
+
 
 class OqsProvider:
     """liboqs by way of liboqs-python, whose module is passed in: `tabwarden.providers` finds it."""
@@ -238,6 +247,13 @@ class OqsProvider:
 
     def __init__(self, oqs: Any) -> None:
         self._oqs = oqs
+
+    def supported(self) -> bool:
+        """Whether this liboqs was built with both algorithms."""
+        return (
+            "ML-KEM-1024" in self._oqs.get_enabled_kem_mechanisms()
+            and "ML-DSA-87" in self._oqs.get_enabled_sig_mechanisms()
+        )
 
     def kem_key(self) -> KemKey:
         return _OqsKemKey(self._oqs)

@@ -29,14 +29,13 @@ Send = Callable[[Message], Awaitable[None]]
 class AsgiApp:
     """An ASGI 3 callable. Must be served on trio, at the address that the broker was told."""
 
-    def __init__(self, runtime: Runtime, pipeline: Pipeline, nursery: trio.Nursery) -> None:
+    def __init__(
+        self, runtime: Runtime, pipeline: Pipeline, nursery: trio.Nursery, peers: PeerLookup
+    ) -> None:
         self._runtime = runtime
         self._pipeline = pipeline
         self._nursery = nursery
-        self._peers = PeerLookup()
-
-    def close(self) -> None:
-        self._peers.close()
+        self._peers = peers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -64,6 +64,11 @@ class Call:
         self._finished = False
         self.reply: HttpReply | None = None
         self.done = trio.Event()
+        trace.annotate(
+            principal_id=self.caller.principal_id,
+            generation=self.caller.generation,
+            request_bytes=len(plaintext),
+        )
         runtime.calls.add(self)
 
     # ---- CallContext ------------------------------------------------------------------------------
@@ -184,6 +189,7 @@ class Call:
             self.reply = REFUSED
         elif sealed is not None:
             self.reply = HttpReply(200, sealed.wire)
+            self._trace.annotate(reply_bytes=len(sealed.wire))
         code = None if outcome.code is None else outcome.code.value
         self._trace.end(self._trace_outcome(outcome, cause), code)
         runtime.outcomes[self.action, code or "ok"] += 1

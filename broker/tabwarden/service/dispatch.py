@@ -55,6 +55,7 @@ async def _stages(runtime: Runtime, call: Call) -> Outcome:
         state = call.capability.account.outcomes.ask(query_or_request.idempotency_key, now)
         return Outcome(None, {"outcome": state})
     request = call.request = query_or_request
+    call.trace.annotate(action=request.action, scope=request.policy_scope, session_id=request.session_id)
     with call.trace.phase(Phase.AUTHORIZATION):
         authorized = await _authorize(runtime, call, request)
     adapter = runtime.adapters.get(request.action)

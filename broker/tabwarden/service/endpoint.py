@@ -5,12 +5,14 @@ runs; the call itself runs in a task of its own and writes its reply.
 """
 
 import os
+import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
+from contextlib import suppress
 
 import trio
 
 from tabwarden.errors import HostReason, PeerRefused, Refusal
+from tabwarden.loopback_stream import LoopbackStream, PeerGone
 from tabwarden.service.call import Call
 from tabwarden.service.dispatch import run_call
 from tabwarden.service.http_gate import (
@@ -42,35 +44,35 @@ def serialize(reply: HttpReply) -> bytes:
 
 
 class Connection:
-    """One peer, from accept to close."""
+    """One peer, from accept to close.
 
-    __slots__ = (
-        "_endpoint",
-        "_idle_since",
-        "_reader",
-        "_request_since",
-        "_scope",
-        "_sent",
-        "_stream",
-        "call",
-    )
+    Two tasks may act on it: its reader, here, and the task of the one call in flight. One timer bounds
+    whatever the reader waits for; its deadline moves with the state of the connection.
+    """
 
-    def __init__(self, endpoint: "Endpoint", stream: trio.SocketStream) -> None:
+    __slots__ = ("_endpoint", "_reader", "_scope", "_sent", "_stream", "_timer", "_until", "call")
+
+    def __init__(self, endpoint: "Endpoint", stream: LoopbackStream) -> None:
         self._endpoint = endpoint
         self._stream = stream
         self._reader = RequestReader(endpoint.runtime)
         self._scope = trio.CancelScope()
-        self._idle_since = trio.current_time()
-        self._request_since = 0.0
+        self._timer = trio.CancelScope()
+        self._until = trio.current_time() + endpoint.runtime.limits.idle_connection_s
         self._sent: trio.Event | None = None
         self.call: Call | None = None
 
     async def run(self) -> None:
         """Serve requests one after the other until either side is done."""
         try:
-            with self._scope:
-                while await self._step():
-                    pass
+            with self._scope, suppress(PeerGone):
+                more = True
+                while more:
+                    more = False
+                    with trio.CancelScope(deadline=self._until) as self._timer:
+                        await self._read()
+                    if self._timer.cancelled_caught:
+                        more = await self._time_is_up()
         finally:
             if self.call is not None:
                 self.call.cancel(Cause.DISCONNECTED)
@@ -80,149 +82,141 @@ class Connection:
         if self._sent is not None:
             await self._sent.wait()
 
-    async def _step(self) -> bool:
-        """One read and what follows from it. False ends the connection."""
-        data = b""
-        with trio.CancelScope(deadline=self._deadline()) as waiting:
-            try:
-                data = await self._stream.receive_some(_READ_BYTES)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return False
-        if waiting.cancelled_caught:
-            return await self._time_is_up()
-        if not data:
-            return await self._peer_stopped_sending()
-        if self.call is not None:
-            # A second request before the first is answered: no client of ours does that.
-            self._endpoint.runtime.refusals.count(Refusal.HTTP)
-            return False
-        if not self._reader.started:
-            self._request_since = trio.current_time()
-        head_was_open = self._reader.head is None
-        self._reader.feed(data)
-        if self._reader.fault is not None:
-            return await self._refuse(self._reader.fault)
-        if head_was_open and self._reader.head is not None:
-            self._request_since = trio.current_time()
-        if self._reader.complete:
-            return await self._serve(*self._reader.take())
-        return True
+    def _wait_until(self, deadline: float) -> None:
+        self._until = self._timer.deadline = deadline
 
-    def _deadline(self) -> float:
-        limits = self._endpoint.runtime.limits
-        if self.call is not None:
-            return self.call.life.hard_deadline
-        if not self._reader.started:
-            return self._idle_since + limits.idle_connection_s
-        return self._request_since + (limits.headers_s if self._reader.head is None else limits.body_s)
+    async def _read(self) -> None:
+        """Returns when the connection is to be closed. Raises `PeerGone`."""
+        limits, reader = self._endpoint.runtime.limits, self._reader
+        while True:
+            data = await self._stream.receive(_READ_BYTES)
+            if not data:
+                return await self._peer_stopped_sending()
+            if self._sent is not None and not self._sent.is_set():
+                # A second request before the first is answered: no client of ours does that.
+                self._endpoint.runtime.refusals.count(Refusal.HTTP)
+                return None
+            started, headed = reader.started, reader.head is not None
+            reader.feed(data)
+            if reader.fault is not None:
+                return await self._refuse(reader.fault)
+            if reader.complete:
+                if not await self._serve(*reader.take()):
+                    return None
+            elif not headed and reader.head is not None:
+                self._wait_until(trio.current_time() + limits.body_s)
+            elif not started:
+                self._wait_until(trio.current_time() + limits.headers_s)
 
     async def _time_is_up(self) -> bool:
-        if trio.current_time() < self._deadline():
-            return True  # the call got more time, or ended and left the connection idle
-        if self.call is not None:
-            return await self._abandon()
-        if self._reader.started:
-            return await self._refuse(PeerRefused(Refusal.TOO_SLOW))
+        """What the reader waited for did not come in time. True when it gets more time after all."""
+        call = self.call
+        if call is None:
+            if trio.current_time() < self._until:
+                return True  # a call ended just now and left the connection idle
+            if self._reader.started:
+                await self._refuse(PeerRefused(Refusal.TOO_SLOW))
+            return False
+        if trio.current_time() < call.life.hard_deadline:
+            self._until = call.life.hard_deadline  # it moved: a person is being asked
+            return True
+        self.call = None
+        call.abandon()
+        if call.reply is not None:
+            await self._send_within(call.reply)
         return False
 
-    async def _abandon(self) -> bool:
-        call, self.call = self.call, None
-        if call is not None:
-            call.abandon()
-            if call.reply is not None:
-                await self.send(call.reply)
-        return False
-
-    async def _peer_stopped_sending(self) -> bool:
+    async def _peer_stopped_sending(self) -> None:
         """End of the peer's stream. It may still be there and read its reply, or it may be gone."""
-        while self.call is not None and self._sent is not None:
-            if self._endpoint.peer_is_gone(self._stream):
+        while self._sent is not None and not self._sent.is_set():
+            if self.call is not None and self._endpoint.peer_is_gone(self._stream):
                 self.call.cancel(Cause.DISCONNECTED)
-                return False
-            with trio.CancelScope(
-                deadline=min(self.call.life.hard_deadline, trio.current_time() + _HALF_CLOSED_POLL_S)
-            ):
+                return
+            with trio.move_on_after(_HALF_CLOSED_POLL_S):
                 await self._sent.wait()
-                return False
-            if self.call is not None and trio.current_time() >= self.call.life.hard_deadline:
-                return await self._abandon()
-        if self._sent is not None:
-            await self._sent.wait()
-        return False
 
     async def _serve(self, head: RequestHead, body: bytes) -> bool:
+        runtime = self._endpoint.runtime
         close = wants_close(head.headers)
+        self._wait_until(trio.current_time() + runtime.limits.action_deadline_s)
         try:
             reply_or_call = await self._endpoint.handle(head, body)
         except PeerRefused as refused:
-            return await self._refuse(refused)
+            await self._refuse(refused)
+            return False
         if isinstance(reply_or_call, HttpReply):
-            self._idle_since = trio.current_time()
-            return await self.send(reply_or_call) and not close
+            self._wait_until(trio.current_time() + runtime.limits.body_s)
+            await self._stream.send(serialize(reply_or_call))
+            self._wait_until(trio.current_time() + runtime.limits.idle_connection_s)
+            return not (reply_or_call.close or close)
         self.call = reply_or_call
         self._sent = trio.Event()
-        self._endpoint.start(partial(self._run_call, reply_or_call, close))
+        self._wait_until(reply_or_call.life.hard_deadline)
+        self._endpoint.start(self._run_call, reply_or_call, self._sent, close)
         return True
 
-    async def _run_call(self, call: Call, close: bool) -> None:
+    async def _run_call(self, call: Call, sent: trio.Event, close: bool) -> None:
         """The task of one call."""
         try:
             await run_call(self._endpoint.runtime, call)
             if self.call is not call:
-                return  # abandoned: somebody else has answered
-            self.call = None
-            self._idle_since = trio.current_time()
-            reply = call.reply
-            if reply is None or not await self.send(reply) or close:
+                return  # abandoned: the reader has answered, or the peer is gone
+            self.call, reply, limits = None, call.reply, self._endpoint.runtime.limits
+            self._wait_until(trio.current_time() + limits.body_s)
+            if reply is not None and await self._send_within(reply) and not close:
+                self._wait_until(trio.current_time() + limits.idle_connection_s)
+            else:
                 self._scope.cancel()
         finally:
-            if self._sent is not None:
-                self._sent.set()
+            sent.set()
 
-    async def send(self, reply: HttpReply) -> bool:
-        """Write one reply, within the body's time limit. True when the connection may go on."""
-        with trio.move_on_after(self._endpoint.runtime.limits.body_s) as writing:
-            try:
-                await self._stream.send_all(serialize(reply))
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
+    async def _send_within(self, reply: HttpReply) -> bool:
+        """Write one reply within the body's time limit. True when the connection may go on."""
+        data = serialize(reply)
+        try:
+            taken = self._stream.send_now(data)
+            if taken < len(data):
+                with trio.move_on_after(self._endpoint.runtime.limits.body_s):
+                    await self._stream.send(data[taken:])
+                    return not reply.close
                 return False
-        return not writing.cancelled_caught and not reply.close
+        except PeerGone:
+            return False
+        return not reply.close
 
-    async def _refuse(self, refused: PeerRefused) -> bool:
+    async def _refuse(self, refused: PeerRefused) -> None:
         self._endpoint.runtime.refusals.count(refused.reason)
-        await self.send(TOO_LARGE if isinstance(refused, BodyTooLarge) else REFUSED)
         # Closing with unread bytes would reset the connection and lose the answer.
         left = _LINGER_BYTES
         with trio.move_on_after(_LINGER_S):
-            try:
-                await self._stream.send_eof()
-                while left > 0 and (data := await self._stream.receive_some(_READ_BYTES)):
-                    left -= len(data)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                pass
-        return False
+            await self._stream.send(serialize(TOO_LARGE if isinstance(refused, BodyTooLarge) else REFUSED))
+            self._stream.send_eof()
+            while left > 0 and (data := await self._stream.receive(_READ_BYTES)):
+                left -= len(data)
 
 
 class Endpoint:
     """The listener. `serve()` runs until cancelled; every connection and call is a task of `nursery`."""
 
     def __init__(
-        self, runtime: Runtime, pipeline: Pipeline, nursery: trio.Nursery, listener: trio.SocketListener
+        self,
+        runtime: Runtime,
+        pipeline: Pipeline,
+        nursery: trio.Nursery,
+        listener: trio.SocketListener,
+        peers: PeerLookup,
     ) -> None:
         self.runtime = runtime
         self._pipeline = pipeline
         self._nursery = nursery
         self._listener = listener
-        self._peers = PeerLookup()
+        self._peers = peers
         self._connections: set[Connection] = set()
         self._open = 0
 
     async def serve(self) -> None:
         """Accept until cancelled."""
-        try:
-            await trio.serve_listeners(self._connected, [self._listener], handler_nursery=self._nursery)
-        finally:
-            self._peers.close()
+        await trio.serve_listeners(self._connected, [self._listener], handler_nursery=self._nursery)
 
     @property
     def connections(self) -> int:
@@ -238,15 +232,22 @@ class Endpoint:
         """A reply to M1, or the opened call of M3. Raises `PeerRefused`."""
         return await self._pipeline.handle(head, body)
 
-    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+    def start(
+        self,
+        work: Callable[[Call, trio.Event, bool], Awaitable[None]],
+        call: Call,
+        sent: trio.Event,
+        close: bool,
+    ) -> None:
         """Run a call in a task that outlives its connection."""
-        self._nursery.start_soon(work)
+        self._nursery.start_soon(work, call, sent, close)
 
-    async def _connected(self, stream: trio.SocketStream) -> None:
+    async def _connected(self, accepted: trio.SocketStream) -> None:
         runtime = self.runtime
+        stream = LoopbackStream(socket.socket(fileno=accepted.socket.detach()))
         if self._open >= runtime.limits.connections:
             runtime.refusals.count(Refusal.TOO_MANY_CONNECTIONS)
-            await trio.aclose_forcefully(stream)
+            stream.close()
             return
         self._open += 1
         connection: Connection | None = None
@@ -257,6 +258,8 @@ class Endpoint:
             connection = Connection(self, stream)
             self._connections.add(connection)
             await connection.run()
+        except PeerGone:
+            pass
         except Exception:
             # A fault in one connection is never the host's, nor another connection's.
             runtime.report(HostReason.CONNECTION_FAILED)
@@ -264,15 +267,15 @@ class Endpoint:
             self._open -= 1
             if connection is not None:
                 self._connections.discard(connection)
-            await trio.aclose_forcefully(stream)
+            stream.close()
 
-    def _foreign(self, stream: trio.SocketStream) -> bool:
+    def _foreign(self, stream: LoopbackStream) -> bool:
         if not self._peers.available:
             return False
         peer = self._look_up(stream)
         return peer is None or peer.uid != os.geteuid()
 
-    def peer_is_gone(self, stream: trio.SocketStream) -> bool:
+    def peer_is_gone(self, stream: LoopbackStream) -> bool:
         """Whether a peer that sent its end of stream has closed rather than half-closed.
 
         Where the system does not tell, it counts as gone: an action must not go on for nobody.
@@ -280,7 +283,7 @@ class Endpoint:
         peer = self._look_up(stream)
         return peer is None or not peer.open
 
-    def _look_up(self, stream: trio.SocketStream) -> PeerSocket | None:
+    def _look_up(self, stream: LoopbackStream) -> PeerSocket | None:
         try:
             return self._peers.find(stream.socket.getpeername(), stream.socket.getsockname())
         except OSError:

@@ -1,0 +1,74 @@
+# make demo    install, then show one protected session on a real browser
+# make test    install, then run the tests
+# make check   everything a change must pass: format, lint, types, import directions, tests, coverage
+# make bench   measure; prints a table and writes build/bench.json
+# make mutants remove one check at a time; the tests must notice each
+
+SHELL := /bin/bash
+VENV ?= .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+WORKERS ?= auto
+# Coverage of these rooms is demanded; the others are reported.
+COVERED := broker/tabwarden/*
+
+.PHONY: demo test check format lint types imports coverage bench mutants vectors clean install dev chromium node
+
+$(VENV)/.installed: pyproject.toml
+	@.ci/ensure python
+	@test -x $(PY) || python3 -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.installed
+	@$(PY) -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+install: $(VENV)/.installed
+dev: $(VENV)/.dev
+
+chromium:
+	@.ci/ensure chromium
+
+node:
+	@.ci/ensure node
+
+demo: install chromium
+	@$(BIN)/tabwarden demo
+
+test: dev chromium node
+	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
+
+format: dev
+	@$(BIN)/ruff format --check .
+
+lint: dev
+	@$(BIN)/ruff check .
+
+types: dev
+	@$(BIN)/mypy
+
+imports: dev
+	@$(BIN)/lint-imports
+
+coverage: dev chromium node
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@COVERAGE_FILE=build/coverage/data $(PY) -m coverage run -m pytest -n $(WORKERS)
+	@cd build/coverage && ../../$(PY) -m coverage combine --rcfile=../../pyproject.toml --data-file=data --quiet . || true
+	@$(PY) -m coverage report --data-file=build/coverage/data --include='$(COVERED)' --fail-under=90
+
+check: format lint types imports coverage
+
+bench: dev
+	@mkdir -p build
+	@$(PY) -m tests.bench
+
+mutants: dev chromium node
+	@$(PY) -m tests.mutants
+
+vectors: dev
+	@$(PY) -m tests.vectors.generate
+
+clean:
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache tests/interop/node_modules

@@ -1,0 +1,164 @@
+"""The commands and their flags. Each does its work in a module of its own."""
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import trio
+from cyclopts import App, Parameter
+from tabwarden.errors import ConfigurationError
+
+from tabwarden_adapters.cli import actions_table
+from tabwarden_adapters.cli import call as calls
+from tabwarden_adapters.cli import doctor as doctors
+from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
+from tabwarden_adapters.cli.settings import ServeSettings, load_settings
+
+app = App(
+    name="tabwarden",
+    help="Let AI agents act in your browser, under your rules.",
+    version=lambda: version("tabwarden"),
+)
+
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
+Connection = Annotated[
+    Path | None, Parameter(name="--connection", help="The sealed descriptor that `serve` wrote.")
+]
+Config = Annotated[Path | None, Parameter(name="--config", help="A TOML file with the same settings.")]
+
+
+@app.command
+def serve(
+    *,
+    config: Config = None,
+    scope: Annotated[
+        list[str] | None,
+        Parameter(name="--scope", negative="", help="Enable a policy scope; repeat for more."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        Parameter(name="--allow-host", negative="", help="Allow a host, as example.org or *.example.org."),
+    ] = None,
+    connection: Connection = None,
+    audit: Annotated[Path | None, Parameter(name="--audit", help="The folder of the audit log.")] = None,
+    headless: Annotated[
+        bool | None, Parameter(name="--headless", help="Run Chromium without a window.")
+    ] = None,
+    provider: Annotated[
+        str | None, Parameter(name="--provider", help="cryptography (default) or oqs.")
+    ] = None,
+) -> int:
+    """Start a browser and a broker for it; print one JSON line when ready; end on SIGINT or SIGTERM.
+
+    Nothing is allowed that is not enabled by a scope and, for pages, by a host.
+    """
+    from tabwarden_adapters.cli.serve import serve as run
+
+    with typed_failures() as exit_:
+        settings = load_settings(config) if config else ServeSettings()
+        given: dict[str, Any] = {
+            "scopes": tuple(scope) if scope else None,
+            "allowed_hosts": tuple(allow_host) if allow_host else None,
+            "connection": str(connection.absolute()) if connection else None,
+            "audit": str(audit.absolute()) if audit else None,
+            "headless": headless,
+            "provider": provider,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        trio.run(run, msgspec.structs.replace(settings, **changes))
+    return exit_.status
+
+
+@app.command
+def call(
+    action: str | None = None,
+    /,
+    *,
+    arg: Annotated[
+        list[str] | None,
+        Parameter(name="--arg", negative="", help="One argument as name=value; repeat for more."),
+    ] = None,
+    request: Annotated[
+        Path | None,
+        Parameter(name="--request", help='A file like {"action":"read","args":{}}; - for standard input.'),
+    ] = None,
+    connection: Connection = None,
+) -> int:
+    """Do one action and print its result as JSON; a failure goes to stderr with its code, and exit status 1.
+
+    Arguments are seen by other programs of this user while the command runs: pass typed text and prompts
+    in a request file.
+
+    Parameters
+    ----------
+    action
+        A name from `tabwarden actions`.
+    """
+    with typed_failures() as exit_:
+        if (action is None) == (request is None) or (request is not None and arg):
+            raise ConfigurationError("give either an ACTION with --arg, or --request FILE")
+        if request is not None:
+            name, args = calls.read_request(request)
+        else:
+            name = action or ""
+            args = calls.parse_args(name, arg or [])
+        emit(trio.run(calls.call, name, args, connection))
+    return exit_.status
+
+
+@app.command
+def sessions(*, connection: Connection = None, json: Json = False) -> int:
+    """List the tabs that agents may see."""
+    with typed_failures() as exit_:
+        tabs = trio.run(calls.call, "sessions", {}, connection)
+        emit(tabs, lambda console: calls.render_sessions(tabs, console), as_json=json)
+    return exit_.status
+
+
+@app.command
+def actions(*, json: Json = False) -> int:
+    """Show every action, its arguments and the scopes that it needs."""
+    with typed_failures() as exit_:
+        emit(actions_table.rows(), actions_table.render, as_json=json)
+    return exit_.status
+
+
+@app.command
+def doctor(
+    *,
+    config: Config = None,
+    connection: Connection = None,
+    audit: Annotated[Path | None, Parameter(name="--audit", help="The folder of the audit log.")] = None,
+    json: Json = False,
+) -> int:
+    """Check Chromium, keys, clock, folders and the audit log, and say what to do. Exit status 1 if anything
+    needs mending."""
+    with typed_failures() as exit_:
+        settings = load_settings(config) if config else ServeSettings()
+        given = {"connection": connection, "audit": audit}
+        changes = {name: str(path.absolute()) for name, path in given.items() if path is not None}
+        findings = list(doctors.examine(msgspec.structs.replace(settings, **changes)))
+        emit(
+            doctors.as_json(findings),
+            lambda console: doctors.render(findings, console),
+            as_json=json,
+        )
+        exit_.status = 1 if any(finding.ok is False for finding in findings) else 0
+    return exit_.status
+
+
+@app.command
+def demo() -> int:
+    """Show one protected session from pairing to revocation, on a real browser and pages of its own."""
+    from tabwarden_adapters.cli.demo import run_demo
+
+    with typed_failures() as exit_:
+        trio.run(run_demo, to_terminal())
+    return exit_.status
+
+
+def main() -> None:
+    """The entry point of the command."""
+    app(sys.argv[1:])

@@ -1,0 +1,73 @@
+"""Puts a broker together: policy, audit, browser, credentials and tracing around `start_agent_control`."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import trio
+from tabwarden import AgentControl, start_agent_control
+from tabwarden.errors import HostReason
+from tabwarden.model import ConnectionDescriptor
+from tabwarden.providers import load_provider
+from tabwarden_observability import Tracing, setup_tracing
+
+from tabwarden_adapters.audit import DurableAuditLog, durable_audit_log
+from tabwarden_adapters.browser import ChromiumHost, create_agent_adapters, launch_chromium
+from tabwarden_adapters.cli.settings import ServeSettings
+from tabwarden_adapters.credentials import DescriptorStore, auto_protector
+from tabwarden_adapters.policy import StaticPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class RunningBroker:
+    """Everything that one broker consists of."""
+
+    control: AgentControl
+    audit: DurableAuditLog
+    tracing: Tracing
+    browser: str
+    protection: str
+
+
+@asynccontextmanager
+async def running_broker(
+    settings: ServeSettings, on_error: Callable[[HostReason], None] | None = None
+) -> AsyncIterator[RunningBroker]:
+    """A broker with its browser while the block runs; ends both, removes the descriptor, keeps the audit.
+
+    Raises `ConfigurationError` saying what to do.
+    """
+    policy = StaticPolicy({"scopes": settings.scopes, "allowed_hosts": settings.allowed_hosts})
+    provider = load_provider(settings.provider)
+    chosen = await trio.to_thread.run_sync(auto_protector)
+    store = DescriptorStore(settings.connection_path, chosen.protector)
+
+    async def persist(descriptor: ConnectionDescriptor) -> None:
+        await trio.to_thread.run_sync(store.write, descriptor)
+
+    tracing = setup_tracing()
+    try:
+        async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
+            async with launch_chromium(nursery, headless=settings.headless) as chromium:
+                host = await ChromiumHost.start(chromium, policy_version=lambda: policy.policy_version)
+                control = await start_agent_control(
+                    nursery,
+                    authorize=policy,
+                    actions=create_agent_adapters(host, destination_allowed=policy.destination_allowed),
+                    audit=audit,
+                    persist_credential=persist,
+                    on_error=on_error,
+                    timeout=settings.timeout_s,
+                    max_requests_per_minute=settings.requests_per_minute,
+                    tracer=tracing.tracer,
+                    provider=provider,
+                )
+                try:
+                    yield RunningBroker(control, audit, tracing, chromium.product, chosen.reason)
+                finally:
+                    await control.close()
+                    with trio.CancelScope(shield=True):
+                        await trio.to_thread.run_sync(store.remove)
+            nursery.cancel_scope.cancel()
+    finally:
+        await tracing.shutdown()

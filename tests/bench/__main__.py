@@ -1,0 +1,102 @@
+"""`python -m tests.bench [--quick]`: run every measurement, print the table, write `build/bench.json`.
+
+Rounds alternate over the stacks, forward and back, so that a noisy moment falls on all of them alike; every
+goal is a ratio or a count within this one run. Exits with 1 when a goal does not hold.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import trio
+
+from tests.bench.load import decode_samples
+from tests.bench.measure import Cell, Findings, Running, running
+from tests.bench.process import Child, child
+from tests.bench.results import figures, goals
+from tests.bench.stacks import BEARER_QUART, MTLS_KEPT, SUBJECT, Stack, stacks
+from tests.bench.table import show
+
+CLIENTS = (1, 8, 64)
+ROUNDS, WARM_S, CELL_S = 3, 0.4, 0.8
+QUICK_ROUNDS, QUICK_CELL_S = 1, 0.4
+WHOLE_S = 300.0  # twice what it takes: it stops by itself, whatever hangs
+OUTPUT = Path("build")
+
+
+async def add_floor(floor: Cell, process: Child, seconds: float) -> None:
+    """One round of the crypto floor."""
+    got = await process.ask(seconds=seconds)
+    floor.samples.extend(decode_samples(got["samples"]))
+    floor.seconds += seconds
+
+
+async def load_rounds(
+    found: Findings, measured: Sequence[Stack], folder: Path, rounds: int, seconds: float
+) -> None:
+    """The floor, every stack at every number of clients, and what was negotiated."""
+    found.cells = {(stack.name, clients): Cell() for stack in measured for clients in CLIENTS}
+    async with AsyncExitStack() as open_ones:
+        floor = await open_ones.enter_async_context(child("tests.bench.floor"))
+        up: list[Running] = [
+            await open_ones.enter_async_context(running(stack, folder / stack.name)) for stack in measured
+        ]
+        for one in up:
+            if one.stack.facts:
+                found.facts[one.stack.name] = await one.facts()
+        for number in range(rounds):
+            for clients in CLIENTS:
+                await add_floor(found.floor, floor, seconds)
+                for one in up if number % 2 == 0 else reversed(up):
+                    await one.measure(found.cells[one.stack.name, clients], clients, WARM_S, seconds)
+
+
+async def idle_connections(found: Findings, measured: Sequence[Stack], folder: Path) -> None:
+    """Memory of idle connections, on fresh servers, so that no freed memory hides the growth."""
+    for stack in measured:
+        if stack in (SUBJECT, BEARER_QUART, MTLS_KEPT):
+            async with running(stack, folder / f"{stack.name}-idle") as one:
+                found.idle_bytes[stack.name] = await one.idle_bytes()
+
+
+async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Path) -> None:
+    """The flood of forged requests on the subject, on a fresh server."""
+    if SUBJECT in measured:
+        async with running(SUBJECT, folder / "forged") as one:
+            found.forged = await one.forged()
+
+
+async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> Findings:
+    """Every measurement, within a time."""
+    found = Findings()
+    rounds, seconds = (QUICK_ROUNDS, QUICK_CELL_S) if quick else (ROUNDS, CELL_S)
+    with trio.fail_after(WHOLE_S):
+        await load_rounds(found, measured, folder, rounds, seconds)
+        await idle_connections(found, measured, folder)
+        await forged_requests(found, measured, folder)
+    return found
+
+
+def main() -> int:
+    """Parse the command line, run, and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description="Measure Tabwarden.")
+    parser.add_argument("--quick", action="store_true", help="one short round, to see that it runs")
+    quick = parser.parse_args().quick
+    measured = stacks()
+    OUTPUT.mkdir(exist_ok=True)
+    # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
+        found = trio.run(bench, measured, Path(folder).resolve(), quick)
+    judged = goals(found)
+    rows = [row.as_json() for row in (*judged, *figures(found))]
+    (OUTPUT / "bench.json").write_text(json.dumps(rows, indent=1) + "\n")
+    show(measured, found, judged)
+    return 0 if all(row.holds for row in judged) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
