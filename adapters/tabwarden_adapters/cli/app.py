@@ -82,7 +82,11 @@ def call(
     ] = None,
     request: Annotated[
         Path | None,
-        Parameter(name="--request", help='A file like {"action":"read","args":{}}; - for standard input.'),
+        Parameter(
+            name="--request",
+            allow_leading_hyphen=True,  # a lone - is a file name here
+            help='A file like {"action":"read","args":{}}; - for standard input.',
+        ),
     ] = None,
     connection: Connection = None,
 ) -> int:

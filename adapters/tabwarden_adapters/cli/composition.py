@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import trio
 from tabwarden import AgentControl, start_agent_control
 from tabwarden.errors import HostReason
-from tabwarden.model import ConnectionDescriptor
 from tabwarden.providers import load_provider
 from tabwarden_observability import Tracing, setup_tracing
 
@@ -41,10 +40,6 @@ async def running_broker(
     provider = load_provider(settings.provider)
     chosen = await trio.to_thread.run_sync(auto_protector)
     store = DescriptorStore(settings.connection_path, chosen.protector)
-
-    async def persist(descriptor: ConnectionDescriptor) -> None:
-        await trio.to_thread.run_sync(store.write, descriptor)
-
     tracing = setup_tracing()
     try:
         async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
@@ -55,7 +50,7 @@ async def running_broker(
                     authorize=policy,
                     actions=create_agent_adapters(host, destination_allowed=policy.destination_allowed),
                     audit=audit,
-                    persist_credential=persist,
+                    persist_credential=store,
                     on_error=on_error,
                     timeout=settings.timeout_s,
                     max_requests_per_minute=settings.requests_per_minute,

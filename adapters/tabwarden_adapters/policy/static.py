@@ -1,0 +1,121 @@
+"""A policy that stays as it is while the broker runs: what is enabled, and where. All else is denied."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from tabwarden.actions import ACTIONS
+from tabwarden.errors import Code, ConfigurationError
+from tabwarden.model import Authorization, Caller
+from tabwarden.ports import PersonWait
+
+from tabwarden_adapters.policy.destination import DestinationRefused, parse_destination
+from tabwarden_adapters.policy.hosts import HostPattern, parse_host_pattern
+
+_FIELDS = ("scopes", "allowed_hosts", "policy_version")
+_SCOPES = tuple(dict.fromkeys(spec.policy_scope for spec in ACTIONS.values()))
+
+
+class StaticPolicy:
+    """Implements `tabwarden.ports.Authorizer`, for all callers alike.
+
+    `settings`:
+    * `scopes`: names of policy scopes (the action table's); without it nothing is allowed;
+    * `allowed_hosts`: patterns (see `hosts`); without it no destination is allowed;
+    * `policy_version`: an integer from 1 on, default 1.
+
+    Raises `ConfigurationError` naming the field, and the nearest valid name where there is one.
+    """
+
+    def __init__(self, settings: Mapping[str, object] | None = None) -> None:
+        settings = {} if settings is None else settings
+        for name in settings:
+            if name not in _FIELDS:
+                raise ConfigurationError(f"policy: there is no field {name!a}{_nearest(name, _FIELDS)}")
+        self._scopes = frozenset(_scope(name) for name in _texts(settings, "scopes"))
+        self._hosts: tuple[HostPattern, ...] = tuple(
+            parse_host_pattern(text, "policy.allowed_hosts") for text in _texts(settings, "allowed_hosts")
+        )
+        version = settings.get("policy_version", 1)
+        if type(version) is not int or not 1 <= version <= 2**53:
+            raise ConfigurationError("policy.policy_version must be an integer from 1 to 2^53")
+        self._version = version
+
+    @property
+    def policy_version(self) -> int:
+        """Shown by `application:state`, and demanded back by changes that depend on the policy."""
+        return self._version
+
+    async def __call__(
+        self,
+        action: str,
+        args: msgspec.Struct,
+        scope: str,
+        session_id: str | None,
+        *,
+        caller: Caller,
+        waiting_for_person: PersonWait,
+    ) -> Authorization:
+        """Decide one call. Never waits, never raises for what an agent sent.
+
+        Rules for the audit: `actions.unknown`, `scopes.mismatch`, `scopes.not-enabled`, `hosts.not-listed`,
+        `url.invalid`, `url.scheme`, `url.credentials`, `url.host`; and `static` when allowed.
+        """
+        spec = ACTIONS.get(action)
+        if spec is None:
+            return Authorization(False, rule="actions.unknown")
+        if scope != spec.policy_scope:
+            return Authorization(False, rule="scopes.mismatch")
+        if scope not in self._scopes:
+            return Authorization(False, rule="scopes.not-enabled")
+        for url in _urls(args):
+            rule = self._objection(url)
+            if rule is not None:
+                return Authorization(False, code=Code.DESTINATION_DENIED, rule=rule)
+        return Authorization(True, role="agent", scopes=frozenset({spec.internal_scope}), rule="static")
+
+    def destination_allowed(self, caller: Caller, href: str) -> bool:
+        """Whether a tab that agents act in may be at this absolute URL. The same for all callers."""
+        return self._objection(href) is None
+
+    def _objection(self, url: str) -> str | None:
+        """The rule that `url` breaks, or None."""
+        try:
+            destination = parse_destination(url)
+        except DestinationRefused as refused:
+            return refused.rule
+        if not any(pattern.matches(destination) for pattern in self._hosts):
+            return "hosts.not-listed"
+        return None
+
+
+def _urls(args: msgspec.Struct) -> Iterator[str]:
+    """Every `url` among the arguments, at any depth: a bookmark's is followed by a person one day."""
+    for name in args.__struct_fields__:
+        value = getattr(args, name)
+        if isinstance(value, msgspec.Struct):
+            yield from _urls(value)
+        elif name == "url" and isinstance(value, str):
+            yield value
+
+
+def _texts(settings: Mapping[str, object], field: str) -> list[str]:
+    value = settings.get(field, ())
+    # A single text is iterable too: `scopes = "read"` must not become the scopes r, e, a, d.
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise ConfigurationError(f"policy.{field} must be a list of texts")
+    texts = list(value)
+    if not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"policy.{field} must be a list of texts")
+    return texts
+
+
+def _scope(name: str) -> str:
+    if name not in _SCOPES:
+        raise ConfigurationError(f"policy.scopes: there is no scope {name!a}{_nearest(name, _SCOPES)}")
+    return name
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.0)
+    return f"; did you mean {close[0]!a}?" if close else ""

@@ -1,0 +1,78 @@
+"""Runs the real command as a user does: a process of its own, its own folders, bounded."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+LIMIT_S = 60
+
+
+class Finished:
+    """What a command left behind."""
+
+    def __init__(self, done: "subprocess.CompletedProcess[str]") -> None:
+        self.status = done.returncode
+        self.out = done.stdout
+        self.err = done.stderr
+
+    @property
+    def result(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        """The one line of JSON on stderr."""
+        (line,) = self.err.splitlines()
+        error: dict[str, Any] = json.loads(line)["error"]
+        return error
+
+
+def environment(home: Path) -> dict[str, str]:
+    """A home of its own, so that no file of the user's is read or written."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in ("PATH", "LANG", "COVERAGE_PROCESS_START", "TABWARDEN_CHROMIUM", "COVERAGE_PROCESS_CONFIG")
+    }
+    return {**kept, "HOME": str(home)}
+
+
+def tabwarden(home: Path, *arguments: str, text: str | None = None) -> Finished:
+    """Run one command to its end."""
+    command = [sys.executable, "-m", "tabwarden_adapters.cli", *arguments]
+    return Finished(
+        subprocess.run(
+            command,
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            env=environment(home),
+            check=False,
+        )
+    )
+
+
+@contextmanager
+def serving(home: Path, *arguments: str) -> Iterator[tuple[dict[str, Any], "subprocess.Popen[str]"]]:
+    """`tabwarden serve --headless` while the block runs: its ready line and its process."""
+    command = [sys.executable, "-m", "tabwarden_adapters.cli", "serve", "--headless", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(home)
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            raise AssertionError(f"serve did not start: {process.communicate()[1]}")
+        yield json.loads(line), process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=LIMIT_S)
