@@ -144,10 +144,10 @@ class AgentControl:
         enabled, unexpired grant.
         """
         token = os.urandom(TOKEN_BYTES)
-        replaced = self._runtime.end_calls(Cause.REVOKED, principal_id)
         capability = self._runtime.registry.issue(
             token, principal_id, generation, expires_at_ms, self._runtime.wall_ms()
         )
+        replaced = self._runtime.end_calls(Cause.REVOKED, principal_id)
         descriptor = self._describe(capability, token)
         try:
             if self._persist is not None:
@@ -175,11 +175,11 @@ class AgentControl:
         Running work is cancelled and its results are not released. The endpoint stays, refusing everything,
         until `close()`.
         """
-        if self._runtime.registry.revoked:
-            return
+        first = not self._runtime.registry.revoked
         self._runtime.registry.revoke_all()
         calls = self._runtime.end_calls(Cause.REVOKED)
-        self._note("revoked", None)
+        if first:
+            self._note("revoked", None)
         await self._settle(calls)
 
     async def close(self) -> None:
@@ -292,11 +292,11 @@ async def start_agent_control(
     limits = _limits(limits or Limits(), timeout, max_requests_per_minute)
     clock = clock or SystemClock()
     provider = provider or load_provider()
+    ed, pq = Ed25519Signer(), await trio.to_thread.run_sync(provider.signer)
     listener: trio.SocketListener | None = None
     if serve_at is None:
         listener = (await trio.open_tcp_listeners(0, host=LOOPBACK))[0]
         serve_at = "{}:{}".format(*listener.socket.getsockname())
-    ed, pq = Ed25519Signer(), await trio.to_thread.run_sync(provider.signer)
     identity = InstanceIdentity(serve_at, ed.public, pq.public)
     pool = ChallengePool(identity.instance, ed, pq, provider, limits, clock)
     runtime = Runtime(

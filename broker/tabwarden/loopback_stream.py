@@ -6,6 +6,7 @@ stops sending cannot keep the loop to itself.
 """
 
 import socket
+from contextlib import suppress
 
 import anyio
 
@@ -21,7 +22,9 @@ class LoopbackStream:
 
     def __init__(self, owned: socket.socket) -> None:
         owned.setblocking(False)
-        owned.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Some systems refuse this on a connection that the peer has reset already.
+        with suppress(OSError):
+            owned.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = owned
 
     @classmethod

@@ -82,13 +82,17 @@ class AsgiApp:
         target = scope.get("raw_path") or scope["path"].encode("utf-8", "replace")
         if scope.get("query_string"):
             raise PeerRefused(Refusal.ROUTE)
+        limits = self._runtime.limits
+        headers = [(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]]
+        if len(target) + sum(len(name) + len(value) for name, value in headers) > limits.header_bytes:
+            raise PeerRefused(Refusal.HEADERS)
         return check_head(
             scope["method"].encode("latin-1", "replace"),
             target,
             scope["http_version"],
-            [(bytes(name).lower(), bytes(value)) for name, value in scope["headers"]],
+            headers,
             host=self._runtime.host,
-            limits=self._runtime.limits,
+            limits=limits,
         )
 
     async def _body(self, head: RequestHead, receive: Receive) -> bytes | None:
@@ -126,6 +130,7 @@ class AsgiApp:
         finally:
             if not call.done.is_set():
                 call.cancel(Cause.DISCONNECTED)
+                self._nursery.start_soon(call.see_off)
         return call.reply
 
 
@@ -134,6 +139,7 @@ async def _watch_disconnect(call: Call, receive: Receive) -> None:
         message = await receive()
         if message["type"] == "http.disconnect":
             call.cancel(Cause.DISCONNECTED)
+            await call.see_off()
             return
 
 

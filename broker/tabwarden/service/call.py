@@ -6,6 +6,7 @@ may `abandon()` a call whose adapter does not stop: what the adapter returns lat
 """
 
 import os
+from collections.abc import Callable
 
 import trio
 
@@ -13,7 +14,7 @@ from tabwarden.actions import ACTIONS
 from tabwarden.authority.outcomes import effect
 from tabwarden.authority.principals import Capability
 from tabwarden.authority.projection import encode
-from tabwarden.errors import DENIALS, ActionError, AuditUnavailable, Code, HostReason
+from tabwarden.errors import DENIALS, ActionError, Code, HostReason
 from tabwarden.model import (
     AgentEvent,
     AgentRequest,
@@ -64,6 +65,7 @@ class Call:
         self._finished = False
         self.reply: HttpReply | None = None
         self.done = trio.Event()
+        self.on_abandon: Callable[[], None] | None = None
         trace.annotate(
             principal_id=self.caller.principal_id,
             generation=self.caller.generation,
@@ -170,7 +172,8 @@ class Call:
         try:
             with self._trace.phase(Phase.AUDIT):
                 self._record(outcome)
-        except AuditUnavailable:
+        except Exception:
+            # `AuditUnavailable`; a sink that raises anything else has not written the record either.
             runtime.report(HostReason.AUDIT_UNAVAILABLE)
             outcome = Outcome(Code.AUDIT_UNAVAILABLE, committed=outcome.committed)
         key = None if self.request is None else self.request.idempotency_key
@@ -202,6 +205,14 @@ class Call:
             cause = self.life.cause or Cause.DEADLINE
             self.cancel(cause)
             self.finish(Outcome(CAUSE_CODE[cause], committed=self._committed))
+            if self.on_abandon is not None:
+                self.on_abandon()
+
+    async def see_off(self) -> None:
+        """After `cancel`: give the work its time to stop, then end the call without it."""
+        with trio.move_on_after(self._runtime.limits.cancel_grace_s):
+            await self.done.wait()
+        self.abandon()
 
     def _record(self, outcome: Outcome) -> None:
         if outcome.code is None:

@@ -4,7 +4,8 @@ Every await is followed by another look at whether the call may go on. Exception
 here and nowhere else, and no text of an exception goes any further.
 """
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ import trio
 
 from tabwarden.actions import ACTIONS, Envelope, OutcomeQuery, agent_request
 from tabwarden.authority.projection import NotProjectable, project
-from tabwarden.errors import ActionError, AuditUnavailable, Code, HostReason, MalformedError
+from tabwarden.errors import ActionError, Code, HostReason, MalformedError
 from tabwarden.model import AgentRequest, AuditOutcome, Authorization, AuthorizedAction, Outcome, Phase
 from tabwarden.ports import ActionAdapter
 from tabwarden.protocol.codec import parse_json
@@ -22,6 +23,9 @@ from tabwarden.service.request_scope import Cause
 from tabwarden.service.runtime import Runtime
 
 T = TypeVar("T")
+
+_FAILED = partial(ActionError, Code.FAILURE, committed=None)
+_NOT_RECORDED = partial(ActionError, Code.AUDIT_UNAVAILABLE)
 
 
 @trio.lowlevel.enable_ki_protection
@@ -133,10 +137,11 @@ def _begin_once(runtime: Runtime, call: Call, request: AgentRequest) -> None:
 async def _record_authorization(runtime: Runtime, call: Call) -> None:
     try:
         call.ticket = runtime.audit.admit(call.event(AuditOutcome.AUTHORIZED))
-        await call.ticket.durable()
-    except AuditUnavailable:
+    except Exception:
+        # `AuditUnavailable`; a sink that raises anything else is no better.
         runtime.report(HostReason.AUDIT_UNAVAILABLE)
         raise ActionError(Code.AUDIT_UNAVAILABLE) from None
+    await _guarded(runtime, HostReason.AUDIT_UNAVAILABLE, call.ticket.durable, _NOT_RECORDED)
     call.check()
 
 
@@ -150,22 +155,33 @@ async def _act(runtime: Runtime, call: Call, authorized: AuthorizedAction, adapt
     return value
 
 
-async def _guarded(runtime: Runtime, reason: HostReason, work: Callable[[], Awaitable[T]]) -> T:
-    """Run code that is not ours. Only cancellation and `ActionError` get through; the rest is `failure`."""
+async def _guarded(
+    runtime: Runtime,
+    reason: HostReason,
+    work: Callable[[], Awaitable[T]],
+    failure: Callable[[], ActionError] = _FAILED,
+) -> T:
+    """Run code that is not ours. Only our own cancellation and `ActionError` get through; for the rest, the
+    host is told `reason` and `failure()` is raised."""
     try:
         return await work()
-    except (trio.Cancelled, ActionError):
+    except ActionError:
         raise
-    except BaseExceptionGroup as group:
-        cancelled, rest = group.split(trio.Cancelled)
-        if cancelled is not None:
+    except BaseException as error:
+        leaves = list(_leaves(error))
+        cancelled = next((leaf for leaf in leaves if isinstance(leaf, trio.Cancelled)), None)
+        # One that came from a scope elsewhere (a task shared with others) does not end this call's task.
+        if cancelled is not None and trio.current_effective_deadline() == -math.inf:
             raise cancelled from None
-        expected, other = rest.split(ActionError) if rest is not None else (None, None)
-        if other is None and expected is not None and len(expected.exceptions) == 1:
-            single = expected.exceptions[0]
-            if isinstance(single, ActionError):
-                raise single from None
+        if len(leaves) == 1 and isinstance(leaves[0], ActionError):
+            raise leaves[0] from None
         runtime.report(reason)
-    except BaseException:
-        runtime.report(reason)
-    raise ActionError(Code.FAILURE, committed=None)
+    raise failure()
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

@@ -4,6 +4,7 @@ One task reads a connection for its whole life, so that a peer that leaves is no
 runs; the call itself runs in a task of its own and writes its reply.
 """
 
+import math
 import os
 import socket
 from collections.abc import Awaitable, Callable
@@ -76,6 +77,7 @@ class Connection:
         finally:
             if self.call is not None:
                 self.call.cancel(Cause.DISCONNECTED)
+                self._endpoint.see_off(self.call)
 
     async def drain(self) -> None:
         """Return when no reply is on its way."""
@@ -117,14 +119,20 @@ class Connection:
             if self._reader.started:
                 await self._refuse(PeerRefused(Refusal.TOO_SLOW))
             return False
-        if trio.current_time() < call.life.hard_deadline:
+        if not call.done.is_set() and trio.current_time() < call.life.hard_deadline:
             self._until = call.life.hard_deadline  # it moved: a person is being asked
             return True
         self.call = None
         call.abandon()
         if call.reply is not None:
             await self._send_within(call.reply)
+        if self._sent is not None:
+            self._sent.set()
         return False
+
+    def _call_abandoned(self) -> None:
+        """Whoever revoked or closed does not wait for the adapter any more, and nor does the reader."""
+        self._wait_until(-math.inf)
 
     async def _peer_stopped_sending(self) -> None:
         """End of the peer's stream. It may still be there and read its reply, or it may be gone."""
@@ -150,6 +158,7 @@ class Connection:
             self._wait_until(trio.current_time() + runtime.limits.idle_connection_s)
             return not (reply_or_call.close or close)
         self.call = reply_or_call
+        reply_or_call.on_abandon = self._call_abandoned
         self._sent = trio.Event()
         self._wait_until(reply_or_call.life.hard_deadline)
         self._endpoint.start(self._run_call, reply_or_call, self._sent, close)
@@ -241,6 +250,10 @@ class Endpoint:
     ) -> None:
         """Run a call in a task that outlives its connection."""
         self._nursery.start_soon(work, call, sent, close)
+
+    def see_off(self, call: Call) -> None:
+        """End a call whose peer is gone, in a task that outlives its connection."""
+        self._nursery.start_soon(call.see_off)
 
     async def _connected(self, accepted: trio.SocketStream) -> None:
         runtime = self.runtime

@@ -51,7 +51,7 @@ class Runtime:
     def report(self, reason: HostReason) -> None:
         """Tell the host. An observer that raises is the host's own matter and stops nothing here."""
         if self.on_error is not None:
-            with suppress(Exception):
+            with suppress(BaseException):
                 self.on_error(reason)
 
     def end_calls(self, cause: Cause, principal_id: str | None = None) -> "list[Call]":
