@@ -1,0 +1,194 @@
+"""The first host behind the adapters: a Chromium that this program runs, with its tabs."""
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+import trio
+from tabwarden.errors import ActionError, Code
+from tabwarden.ports import CallContext
+
+from tabwarden_adapters.browser.capture import Binding, Captures, ContextToken, TabContext
+from tabwarden_adapters.browser.cdp import SessionEnded
+from tabwarden_adapters.browser.cdp.generated import browser, page, target
+from tabwarden_adapters.browser.chromium import Chromium
+from tabwarden_adapters.browser.inventory import Inventory, TabInfo
+from tabwarden_adapters.browser.navigation import Allowed, Navigator, translating
+from tabwarden_adapters.browser.reading import PageWindow, read_text
+from tabwarden_adapters.browser.tab import Tab
+
+BLANK = "about:blank"
+SWITCH_S = 0.5  # a switch is told within 20 ms; between two windows there is none
+
+
+class ChromiumHost:
+    """Tabs, captures and page operations of one Chromium. Made by `start`; ends with its Chromium.
+
+    It owns no task: everything that it notes of the browser is noted in the connection's reader. When
+    Chromium dies, its tabs are gone and every operation ends with `session-gone` or `unknown-session`.
+    """
+
+    def __init__(
+        self, chromium: Chromium, policy_version: Callable[[], int], excluded: AbstractSet[str]
+    ) -> None:
+        self._root = chromium.connection.root
+        self._inventory = Inventory(chromium.connection, excluded)
+        self._captures = Captures(self._inventory, policy_version)
+        self._navigator = Navigator(self._captures)
+        self._policy_version = policy_version
+
+    @classmethod
+    async def start(
+        cls,
+        chromium: Chromium,
+        *,
+        policy_version: Callable[[], int],
+        excluded_targets: AbstractSet[str] = frozenset(),
+    ) -> "ChromiumHost":
+        """Attach to every tab, open now or later.
+
+        `policy_version` is read at each capture and check; `excluded_targets` are CDP target ids that no
+        agent may know of, and may be changed later. Raises `ActionError` when Chromium is gone.
+        """
+        host = cls(chromium, policy_version, excluded_targets)
+        with translating():
+            # A navigation that turns out to be a download must not leave a file.
+            await chromium.connection.root.call(browser.set_download_behavior(behavior="deny"))
+            await host._inventory.start()
+        return host
+
+    # ---- captures ---------------------------------------------------------------------------------
+
+    @property
+    def ready(self) -> bool:
+        """True while Chromium answers."""
+        return self._root.ended is None
+
+    @property
+    def policy_version(self) -> int:
+        """The policy's current version."""
+        return self._policy_version()
+
+    async def get_sessions(self) -> list[TabInfo]:
+        """The open tabs; none when Chromium is gone."""
+        try:
+            return await self._inventory.infos()
+        except SessionEnded:
+            return []
+
+    def get_context(self, session_id: str | None) -> TabContext:
+        """Capture a tab, or the foreground tab. Raises `ActionError` with `unknown-session`."""
+        return self._captures.capture(self._inventory.find(session_id))
+
+    def context_current(self, token: ContextToken) -> bool:
+        """True while the capture is what is there."""
+        return self._captures.current(token)
+
+    def require_current(self, token: ContextToken) -> None:
+        """Raise `ActionError` with `stale` or `session-gone` unless `context_current`."""
+        self._captures.require(token)
+
+    def dialogs_dismissed(self, session_id: str) -> int:
+        """Dialogs of a tab dismissed so far."""
+        return self._inventory.find(session_id).dialogs_dismissed
+
+    # ---- page operations ----------------------------------------------------------------------------
+
+    async def navigate(
+        self, url: str, captured: TabContext, allowed: Allowed, context: CallContext
+    ) -> TabContext:
+        """See `Navigator.navigate`."""
+        with context.trace.child("cdp.page"):
+            return await self._navigator.navigate(url, captured, allowed, context)
+
+    async def reload(self, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
+        """See `Navigator.reload`."""
+        with context.trace.child("cdp.page"):
+            return await self._navigator.reload(captured, allowed, context)
+
+    async def step(self, by: int, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
+        """See `Navigator.step`."""
+        with context.trace.child("cdp.page"):
+            return await self._navigator.step(by, captured, allowed, context)
+
+    async def read(self, captured: TabContext, offset: int, context: CallContext) -> PageWindow:
+        """See `reading.read_text`."""
+        with context.trace.child("cdp.runtime"):
+            binding = Binding(self._captures, captured.token, context)
+            return await read_text(binding, captured.url, offset)
+
+    # ---- tabs ---------------------------------------------------------------------------------------
+
+    async def create_tab(self, url: str | None, allowed: Allowed, context: CallContext) -> str:
+        """Open a tab, at `url` if given, and return its id. A tab whose load fails is closed again.
+
+        Raises what `navigate` raises.
+        """
+        with context.trace.child("cdp.target"), translating():
+            context.check()
+            before = self._inventory.foreground
+            context.effects_begin()
+            # A target that is created with its address sends the request before anybody can judge it.
+            created = await self._root.call(target.create_target(url=BLANK))
+            done = False
+            try:
+                tab = await self._inventory.opened(created.target_id)
+                await self._gone_behind(before, tab)
+                if url is not None:
+                    await self._navigator.navigate(url, self._captures.capture(tab), allowed, context)
+                context.effects_done()
+                context.check()
+                done = True
+            finally:
+                if not done:
+                    self._root.post(target.close_target(target_id=created.target_id))
+            return tab.id
+
+    async def activate_tab(self, captured: TabContext, context: CallContext) -> None:
+        """Bring a tab to the foreground and wait until it is there."""
+        with context.trace.child("cdp.target"), translating():
+            context.check()
+            tab = self._captures.require(captured.token)
+            before = self._inventory.foreground
+            context.effects_begin()
+            await self._root.call(target.activate_target(target_id=tab.target_id))
+            context.check()
+            while self._inventory.foreground is not tab:
+                if tab.ended is not None:
+                    raise ActionError(Code.SESSION_GONE, committed=None)
+                await self._inventory.change()
+            context.effects_done()
+            await self._gone_behind(before, tab)
+
+    async def close_tab(self, captured: TabContext, context: CallContext) -> None:
+        """Close a tab and wait until it is gone.
+
+        Raises `ActionError` with `conflict` for the last tab (its end would be the browser's) and for one
+        whose page asks to stay.
+        """
+        with context.trace.child("cdp.target"), translating():
+            context.check()
+            tab = self._captures.require(captured.token)
+            if len(self._inventory.tabs()) < 2:
+                raise ActionError(Code.CONFLICT)
+            refusals = tab.refusals
+            was_in_front = tab is self._inventory.foreground
+            context.effects_begin()
+            # Not `Target.closeTarget`: that does not ask the page, and unsaved work would be lost. It is
+            # not waited for either: the answer may never come, or come while the tab stays.
+            tab.session.post(page.close())
+            while not tab.session.ended_for_good:
+                seen = tab.version
+                if tab.refusals > refusals:
+                    raise ActionError(Code.CONFLICT)
+                await tab.change(seen)
+            context.effects_done()
+            if was_in_front:
+                with trio.move_on_after(SWITCH_S):
+                    while self._inventory.foreground is None:
+                        await self._inventory.change()
+
+    async def _gone_behind(self, before: Tab | None, tab: Tab) -> None:
+        """Wait until the tab that was in front has noticed: what it says later would look like news."""
+        with trio.move_on_after(SWITCH_S):
+            while before is not None and before is not tab and before.visible:
+                await self._inventory.change()
