@@ -201,7 +201,7 @@ class AgentControl:
                 except AuditUnavailable:
                     runtime.report(HostReason.AUDIT_UNAVAILABLE)
             self._nursery.cancel_scope.cancel()
-        with trio.move_on_after(runtime.limits.close_s):
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + runtime.limits.close_s):
             await runtime.stopped.wait()
 
     async def _settle(self, calls: list[Call]) -> None:

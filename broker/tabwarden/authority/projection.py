@@ -21,8 +21,9 @@ def project(spec: ActionSpec, value: object) -> Any:
         projected = msgspec.to_builtins(msgspec.convert(msgspec.to_builtins(value), spec.result))
         # Text with a lone surrogate passes the type check; the encoder finds it.
         msgspec.json.encode(projected)
-    except Exception:
-        # Whatever a hostile object raises while it is walked, its text must not go on.
+    except BaseException:
+        # Whatever a hostile object raises while it is walked, SystemExit too, neither it nor its text may
+        # go on. Nothing here awaits, so no cancellation is lost.
         raise NotProjectable from None
     return projected
 

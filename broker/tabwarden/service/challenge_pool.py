@@ -127,7 +127,8 @@ class ChallengePool:
             target = size if size == self._limits.idle_batch_size else 2 * size
             if len(self._ready) + len(self._stock) < target:
                 self._stock.append((self._provider.kem_key(), X25519Key()))
-                await trio.lowlevel.checkpoint()
+                if len(self._ready) + len(self._stock) < target:
+                    await trio.lowlevel.checkpoint()
             elif not self._signing_is_due(size):
                 await self._rest()
             if self._signing_is_due(size):

@@ -65,6 +65,7 @@ class Connection:
 
     async def run(self) -> None:
         """Serve requests one after the other until either side is done."""
+        cause = Cause.DISCONNECTED
         try:
             with self._scope, suppress(PeerGone):
                 more = True
@@ -74,9 +75,12 @@ class Connection:
                         await self._read()
                     if self._timer.cancelled_caught:
                         more = await self._time_is_up()
+        except trio.Cancelled:
+            cause = Cause.CLOSED  # not the peer's doing: the whole broker is being torn down
+            raise
         finally:
             if self.call is not None:
-                self.call.cancel(Cause.DISCONNECTED)
+                self.call.cancel(cause)
                 self._endpoint.see_off(self.call)
 
     async def drain(self) -> None:
@@ -153,9 +157,8 @@ class Connection:
             await self._refuse(refused)
             return False
         if isinstance(reply_or_call, HttpReply):
-            self._wait_until(trio.current_time() + runtime.limits.body_s)
+            # The deadline stays: a challenge that is not used by then has expired anyway.
             await self._stream.send(serialize(reply_or_call))
-            self._wait_until(trio.current_time() + runtime.limits.idle_connection_s)
             return not (reply_or_call.close or close)
         self.call = reply_or_call
         reply_or_call.on_abandon = self._call_abandoned
@@ -171,10 +174,8 @@ class Connection:
             if self.call is not call:
                 return  # abandoned: the reader has answered, or the peer is gone
             self.call, reply, limits = None, call.reply, self._endpoint.runtime.limits
-            self._wait_until(trio.current_time() + limits.body_s)
-            if reply is not None and await self._send_within(reply) and not close:
-                self._wait_until(trio.current_time() + limits.idle_connection_s)
-            else:
+            self._wait_until(trio.current_time() + limits.idle_connection_s)
+            if reply is None or not await self._send_within(reply) or close:
                 self._scope.cancel()
         finally:
             sent.set()
