@@ -180,6 +180,7 @@ class Controls(Result, frozen=True):
     origin: str | UnsetType = UNSET
     untrusted: bool | UnsetType = UNSET
     next_cursor: Count | UnsetType = UNSET
+    frames_not_read: list[str] | UnsetType = UNSET
 
 
 class AiText(Result, frozen=True):

@@ -62,6 +62,33 @@ _DEFAULT_DEADLINE_S = 15.0
 _M1_BODY = challenge_body()
 
 
+class VerifiedRoots:
+    """Roots whose two signatures were verified, bounded, oldest first out.
+
+    An entry names the instance, which is a hash of the keys that verified it, so clients of different
+    brokers can share one.
+    """
+
+    def __init__(self, capacity: int = _VERIFIED_ROOTS) -> None:
+        self._capacity = capacity
+        self._entries: OrderedDict[tuple[bytes, int, bytes], None] = OrderedDict()
+
+    def __contains__(self, entry: tuple[bytes, int, bytes]) -> bool:
+        return entry in self._entries
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, entry: tuple[bytes, int, bytes]) -> None:
+        """(instance, count, root), after both signatures were found good."""
+        self._entries[entry] = None
+        if len(self._entries) > self._capacity:
+            self._entries.popitem(last=False)
+
+
+_OF_THIS_PROCESS = VerifiedRoots()
+
+
 @dataclass(frozen=True, slots=True)
 class _Opened:
     """A challenge that passed every check, with what the transcript needs of it."""
@@ -82,8 +109,12 @@ class AgentClient:
         deadline_s: float = _DEFAULT_DEADLINE_S,
         clock: Clock | None = None,
         provider: PqProvider | None = None,
+        verified_roots: VerifiedRoots | None = None,
     ) -> None:
-        """`deadline_s` bounds a whole call, retries included. Raises `DescriptorError`."""
+        """`deadline_s` bounds a whole call, retries included. Raises `DescriptorError`.
+
+        `verified_roots` is what this process has verified so far, shared by its clients unless given.
+        """
         self._clock = clock or SystemClock()
         _check_descriptor(descriptor, self._clock.wall_ms())
         self._descriptor = descriptor
@@ -97,7 +128,7 @@ class AgentClient:
             ed_public=descriptor.ed_public,
             pq_public=descriptor.pq_public,
         )
-        self._verified_roots: OrderedDict[tuple[int, bytes], None] = OrderedDict()
+        self._verified_roots = _OF_THIS_PROCESS if verified_roots is None else verified_roots
         self._idle: list[LoopbackConnection] = []
 
     async def __aenter__(self) -> Self:
@@ -180,10 +211,9 @@ class AgentClient:
             self._idle.append(connection)
 
     async def _exchange(self, connection: LoopbackConnection, plaintext: bytes) -> Any:
-        opened = await self._get_challenge(connection)
+        opened, ours = await self._get_challenge(connection)
         try:
             kem_ciphertext, kem_secret = self._provider.encapsulate(opened.challenge.leaf.kem_public)
-            ours = X25519Key()
             x_secret = ours.exchange(opened.challenge.leaf.x_public)
         except MalformedError:
             raise ProtocolViolation("the challenge's keys are not valid") from None
@@ -215,12 +245,15 @@ class AgentClient:
         except MalformedError:
             raise ProtocolViolation("the reply was not sealed for this call") from None
 
-    async def _get_challenge(self, connection: LoopbackConnection) -> _Opened:
+    async def _get_challenge(self, connection: LoopbackConnection) -> tuple[_Opened, X25519Key]:
         proof, request_input = self._prove(
             L_CHALLENGE_REQUEST, CHALLENGE_ROUTE, self._keys.challenge, _M1_BODY
         )
         asked_at = self._clock.boottime_ms()
-        reply = await connection.post(CHALLENGE_ROUTE, proof.headers(), _M1_BODY)
+        await connection.send(CHALLENGE_ROUTE, proof.headers(), _M1_BODY)
+        # Our one-use key needs nothing of the challenge: it is made while the broker is busy.
+        ours = X25519Key()
+        reply = await connection.receive()
         _check_clear_status(reply)
         descriptor = self._descriptor
         expected = Binding(
@@ -235,20 +268,18 @@ class AgentClient:
         except MalformedError:
             raise ProtocolViolation("the challenge does not come from the paired broker") from None
         self._check_time(challenge, asked_at)
-        return _Opened(challenge, reply.body, request_input, proof.mac)
+        return _Opened(challenge, reply.body, request_input, proof.mac), ours
 
     def _check_root(self, challenge: ReceivedChallenge) -> None:
         # A root covers its whole batch, so its two signatures need verifying once.
-        known = (challenge.count, challenge.root)
+        descriptor = self._descriptor
+        known = (descriptor.instance, challenge.count, challenge.root)
         if known in self._verified_roots:
             return
-        descriptor = self._descriptor
         challenge.check_signatures(
             self._provider, descriptor.ed_public, descriptor.pq_public, descriptor.instance
         )
-        self._verified_roots[known] = None
-        if len(self._verified_roots) > _VERIFIED_ROOTS:
-            self._verified_roots.popitem(last=False)
+        self._verified_roots.add(known)
 
     def _check_time(self, challenge: ReceivedChallenge, asked_at: int) -> None:
         """By our own clock and never by what the message says alone: late is late even if it claims not."""

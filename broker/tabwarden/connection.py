@@ -100,6 +100,11 @@ class LoopbackConnection:
 
     async def post(self, route: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> Reply:
         """One exchange. Raises `Unreachable` or `ProtocolViolation`; after that it cannot be used again."""
+        await self.send(route, headers, body)
+        return await self.receive()
+
+    async def send(self, route: bytes, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """The first half of an exchange. Never raises for a broken connection: `receive` does."""
         self.usable = False
         lines = [
             b"POST %s HTTP/1.1" % route,
@@ -111,6 +116,9 @@ class LoopbackConnection:
         # A broker may answer and close before it has read everything: then look for its answer all the same.
         with suppress(PeerGone):
             await self._stream.send(b"\r\n".join(lines) + b"\r\n\r\n" + body)
+
+    async def receive(self) -> Reply:
+        """The second half. Raises as `post` does."""
         reply = await self._read()
         self._idle_since = anyio.current_time()
         return reply

@@ -351,6 +351,7 @@ async def _run(
             nursery.start_soon(_summarize_refusals, runtime)
             if endpoint is not None:
                 nursery.start_soon(endpoint.serve)
+                nursery.start_soon(endpoint.watch)
             task_status.started(AgentControl(runtime, nursery, endpoint, asgi, persist))
     except* Exception:
         # Ours, and not the host's: the broker is gone, which its callers see as a closed connection.

@@ -28,6 +28,7 @@ class Code(StrEnum):
     CONFLICT = "conflict"
     BUSY = "browser-management-busy"
     STALE = "stale"
+    STALE_REF = "stale-ref"
     RATE_LIMITED = "rate-limited"
     NAVIGATION_FAILED = "navigation-failed"
     SESSION_GONE = "session-gone"
@@ -53,6 +54,7 @@ STATUS: dict[Code, int] = {
     Code.CONFLICT: 409,
     Code.BUSY: 409,
     Code.STALE: 409,
+    Code.STALE_REF: 409,
     Code.NAVIGATION_FAILED: 409,
     Code.SESSION_GONE: 409,
     Code.RATE_LIMITED: 429,

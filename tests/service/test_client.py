@@ -9,6 +9,7 @@ import anyio
 import pytest
 import trio
 from tabwarden import AgentClient, BlockingClient
+from tabwarden.client import VerifiedRoots
 from tabwarden.errors import (
     ActionError,
     CallFailed,
@@ -254,22 +255,39 @@ async def test_what_cannot_be_sent():
 
 async def test_verified_roots_are_bounded():
     clock = ManualClock()
-    async with fake_broker(clock) as fake, AgentClient(fake.descriptor, clock=clock) as client:
+    roots = VerifiedRoots()
+    async with (
+        fake_broker(clock) as fake,
+        AgentClient(fake.descriptor, clock=clock, verified_roots=roots) as client,
+    ):
         for _ in range(70):
             assert await client.call("sessions") == "believed"
-        assert len(client._verified_roots) == 64
+        assert len(roots) == 64
+
+
+async def test_clients_of_one_process_share_what_they_verified_and_brokers_do_not_mix():
+    roots = VerifiedRoots()
+    async with serve() as one, serve() as other:
+        for broker in (one, one, other):
+            async with AgentClient(broker.descriptor, verified_roots=roots) as client:
+                await client.call("sessions")
+        assert {entry[0] for entry in roots._entries} == {
+            one.descriptor.instance,
+            other.descriptor.instance,
+        }
 
 
 async def test_a_root_is_verified_once_and_only_after_both_signatures():
-    async with serve() as broker, between(broker.descriptor) as (client, middle):
+    roots = VerifiedRoots()
+    async with serve() as broker, between(broker.descriptor, verified_roots=roots) as (client, middle):
         middle.rewrite["M2"] = lambda m2: m2[:1692] + bytes(len(m2) - 1692 - 300) + m2[-300:]
         with pytest.raises(ProtocolViolation):
             await client.call("sessions")
-        assert client._verified_roots == {}
+        assert len(roots) == 0
         middle.rewrite.clear()
         for _ in range(3):
             await client.call("sessions")
-        assert len(client._verified_roots) == 1
+        assert len(roots) == 1
 
 
 async def test_a_reply_that_never_ends_and_one_that_never_comes():

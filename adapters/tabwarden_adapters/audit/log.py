@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 SEGMENT_BYTES = 64 * 1024 * 1024  # some 100,000 records: a file that tools still open with ease
 COMMIT_DELAY_S = 0.05  # how long an outcome may wait for company: far below what a person notices
 CLOSE_S = 5.0  # how long closing waits for a disk that does not answer
+GATHER_TURNS = 8  # turns of the loop, while each brings more records: some 100 us each
 INLINE_SYNC_S = 0.001  # a loop that stands still for longer delays every other call noticeably
 
 
@@ -167,7 +168,11 @@ class DurableAuditLog:
         self._waiting += 1
         try:
             # Everybody who is about to ask gets to do so first: one batch then serves them all.
-            await trio.lowlevel.checkpoint()
+            for _ in range(GATHER_TURNS):
+                before = self._head.sequence
+                await trio.lowlevel.checkpoint()
+                if self._head.sequence == before or self._durable >= sequence:
+                    break
             while self._durable < sequence:
                 if self._failure is not None:
                     raise AuditUnavailable(self._failure)

@@ -25,6 +25,7 @@ TIMESTAMP_HEADER = b"tabwarden-timestamp"
 NONCE_HEADER = b"tabwarden-nonce"
 PROOF_HEADER = b"tabwarden-proof"
 PROOF_HEADERS = (PRINCIPAL_HEADER, GENERATION_HEADER, TIMESTAMP_HEADER, NONCE_HEADER, PROOF_HEADER)
+_PROOF_HEADERS = frozenset(PROOF_HEADERS)
 
 _PRINCIPAL_ID = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]{0,%d}\Z" % (MAX_ID_CHARACTERS - 1))
 _MAX_U64 = 2**63 - 1
@@ -113,24 +114,23 @@ class Proof:
         """
         found: dict[bytes, bytes] = {}
         for name, value in headers:
-            if name.startswith(b"tabwarden-"):
-                if name in found or name not in PROOF_HEADERS:
+            if name in _PROOF_HEADERS:
+                if name in found:
                     raise MalformedError("proof headers")
                 found[name] = value
-        if len(found) != len(PROOF_HEADERS):
+            elif name.startswith(b"tabwarden-"):
+                raise MalformedError("proof headers")
+        if len(found) != len(_PROOF_HEADERS):
             raise MalformedError("proof headers")
-        try:
-            principal_id, nonce, mac = (
-                found[name].decode("ascii") for name in (PRINCIPAL_HEADER, NONCE_HEADER, PROOF_HEADER)
-            )
-        except UnicodeDecodeError:
-            raise MalformedError("proof headers") from None
+        principal_id = found[PRINCIPAL_HEADER]
+        if not principal_id.isascii():
+            raise MalformedError("proof headers")
         return cls(
-            principal_id=principal_id,
+            principal_id=principal_id.decode(),
             generation=parse_decimal(found[GENERATION_HEADER], _MAX_U64),
             timestamp=parse_decimal(found[TIMESTAMP_HEADER], _MAX_U64),
-            nonce=parse_base64url(nonce, NONCE_BYTES),
-            mac=parse_base64url(mac, MAC_BYTES),
+            nonce=parse_base64url(found[NONCE_HEADER], NONCE_BYTES),
+            mac=parse_base64url(found[PROOF_HEADER], MAC_BYTES),
         )
 
 

@@ -69,6 +69,7 @@ class AsgiApp:
             reply = reply_or_call
         if reply is not None:
             await _send(send, reply)
+            self._runtime.pool.replenish()
 
     def _check_peer(self, scope: Scope) -> None:
         client, server = scope.get("client"), scope.get("server")

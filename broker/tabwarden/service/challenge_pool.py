@@ -2,8 +2,8 @@
 
 A signature and a key pair cost more than everything else in a call together, so they are made when
 nobody waits for them. Making a key pair holds the interpreter lock, so a thread would gain nothing: each
-challenge handed out has one key pair made on the loop just after, while its client is busy with its own
-part. A full batch is signed in a thread, since signing releases the lock.
+challenge handed out has one key pair made on the loop just after (`replenish`), while its client is busy
+with its own part. A full batch is signed in a thread, since signing releases the lock.
 """
 
 import os
@@ -102,7 +102,6 @@ class ChallengePool:
         soonest = now + self._limits.challenge_lifetime_ms
         while ready and ready[0].signed.leaf.not_after <= soonest:
             ready.popleft()
-        self._wanted.set()
         if not ready:
             return None
         self._taken_lately += 1
@@ -119,22 +118,35 @@ class ChallengePool:
             turn.challenge = challenge
             turn.served.set()
 
+    def replenish(self) -> None:
+        """Make up for one challenge that was handed out; wakes `run` when there is more to do than that."""
+        if self._lacking() > 0:
+            self._make_key()
+        if self._lacking() > 0 or self._signing_is_due():
+            self._wanted.set()
+
     async def run(self) -> None:
         """Keep the pool filled until cancelled: one small batch while idle, two full ones while busy."""
         while True:
             self._drop_stale()
-            size = self._batch_size
-            target = size if size == self._limits.idle_batch_size else 2 * size
-            if len(self._ready) + len(self._stock) < target:
-                self._stock.append((self._provider.kem_key(), X25519Key()))
-                if len(self._ready) + len(self._stock) < target:
-                    await trio.lowlevel.checkpoint()
-            elif not self._signing_is_due(size):
+            if self._signing_is_due():
+                await self._sign()
+            elif self._lacking() > 0:
+                self._make_key()
+                await trio.lowlevel.checkpoint()
+            else:
                 await self._rest()
-            if self._signing_is_due(size):
-                await self._sign(size)
 
-    def _signing_is_due(self, size: int) -> bool:
+    def _lacking(self) -> int:
+        size = self._batch_size
+        target = size if size == self._limits.idle_batch_size else 2 * size
+        return target - len(self._ready) - len(self._stock)
+
+    def _make_key(self) -> None:
+        self._stock.append((self._provider.kem_key(), X25519Key()))
+
+    def _signing_is_due(self) -> bool:
+        size = self._batch_size
         # With an empty pool those who wait are served by what there is, but not by a signature each.
         if self._ready:
             return len(self._ready) < size <= len(self._stock)
@@ -159,7 +171,8 @@ class ChallengePool:
         ):
             self._ready.popleft()
 
-    async def _sign(self, size: int) -> None:
+    async def _sign(self) -> None:
+        size = self._batch_size
         keys, self._stock = self._stock[:size], self._stock[size:]
         not_after = self._clock.boottime_ms() + self._limits.leaf_lifetime_ms
         leaves = [

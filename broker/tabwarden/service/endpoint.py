@@ -4,11 +4,11 @@ One task reads a connection for its whole life, so that a peer that leaves is no
 runs; the call itself runs in a task of its own and writes its reply.
 """
 
-import math
+import errno
 import os
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import trio
 
@@ -33,6 +33,8 @@ from tabwarden.service.runtime import Runtime
 _READ_BYTES = 65_536
 _REASONS = {200: b"OK", 403: b"Forbidden", 413: b"Content Too Large", 429: b"Too Many Requests"}
 _HALF_CLOSED_POLL_S = 0.2  # how soon a peer that half-closed and then left is noticed
+_OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_TICK_S = 0.1  # how exactly time limits of connections are kept
 _LINGER_S = 0.5  # how long a refused peer may take to read its answer
 _LINGER_BYTES = 4 * 1024 * 1024
 
@@ -47,19 +49,20 @@ def serialize(reply: HttpReply) -> bytes:
 class Connection:
     """One peer, from accept to close.
 
-    Two tasks may act on it: its reader, here, and the task of the one call in flight. One timer bounds
-    whatever the reader waits for; its deadline moves with the state of the connection.
+    Two tasks may act on it: its reader, here, and the task of the one call in flight. `until` bounds
+    whatever the reader waits for and moves with the state of the connection; `Endpoint.watch` looks at it,
+    because moving a scope's own deadline four times a call costs more than the parser does.
     """
 
-    __slots__ = ("_endpoint", "_reader", "_scope", "_sent", "_stream", "_timer", "_until", "call")
+    __slots__ = ("_endpoint", "_over", "_reader", "_sent", "_stream", "_timer", "call", "until")
 
     def __init__(self, endpoint: "Endpoint", stream: LoopbackStream) -> None:
         self._endpoint = endpoint
         self._stream = stream
         self._reader = RequestReader(endpoint.runtime)
-        self._scope = trio.CancelScope()
+        self._over = False
         self._timer = trio.CancelScope()
-        self._until = trio.current_time() + endpoint.runtime.limits.idle_connection_s
+        self.until = trio.current_time() + endpoint.runtime.limits.idle_connection_s
         self._sent: trio.Event | None = None
         self.call: Call | None = None
 
@@ -67,14 +70,11 @@ class Connection:
         """Serve requests one after the other until either side is done."""
         cause = Cause.DISCONNECTED
         try:
-            with self._scope, suppress(PeerGone):
-                more = True
-                while more:
-                    more = False
-                    with trio.CancelScope(deadline=self._until) as self._timer:
+            with suppress(PeerGone):
+                while not self._over:
+                    with trio.CancelScope() as self._timer:
                         await self._read()
-                    if self._timer.cancelled_caught:
-                        more = await self._time_is_up()
+                    self._over |= not self._timer.cancelled_caught or not await self._time_is_up()
         except trio.Cancelled:
             cause = Cause.CLOSED  # not the peer's doing: the whole broker is being torn down
             raise
@@ -88,8 +88,13 @@ class Connection:
         if self._sent is not None:
             await self._sent.wait()
 
-    def _wait_until(self, deadline: float) -> None:
-        self._until = self._timer.deadline = deadline
+    def expire(self) -> None:
+        """Interrupt the reader: `until` has passed, or somebody has answered in its place."""
+        self._timer.cancel()
+
+    def _end(self) -> None:
+        self._over = True
+        self._timer.cancel()
 
     async def _read(self) -> None:
         """Returns when the connection is to be closed. Raises `PeerGone`."""
@@ -104,27 +109,30 @@ class Connection:
                 return None
             started, headed = reader.started, reader.head is not None
             reader.feed(data)
+            del data  # an idle connection would keep its last request for as long as it waits
             if reader.fault is not None:
                 return await self._refuse(reader.fault)
             if reader.complete:
                 if not await self._serve(*reader.take()):
                     return None
             elif not headed and reader.head is not None:
-                self._wait_until(trio.current_time() + limits.body_s)
+                self.until = trio.current_time() + limits.body_s
             elif not started:
-                self._wait_until(trio.current_time() + limits.headers_s)
+                self.until = trio.current_time() + limits.headers_s
 
     async def _time_is_up(self) -> bool:
         """What the reader waited for did not come in time. True when it gets more time after all."""
+        if self._over:
+            return False
         call = self.call
         if call is None:
-            if trio.current_time() < self._until:
+            if trio.current_time() < self.until:
                 return True  # a call ended just now and left the connection idle
             if self._reader.started:
                 await self._refuse(PeerRefused(Refusal.TOO_SLOW))
             return False
         if not call.done.is_set() and trio.current_time() < call.life.hard_deadline:
-            self._until = call.life.hard_deadline  # it moved: a person is being asked
+            self.until = call.life.hard_deadline  # it moved: a person is being asked
             return True
         self.call = None
         call.abandon()
@@ -133,10 +141,6 @@ class Connection:
         if self._sent is not None:
             self._sent.set()
         return False
-
-    def _call_abandoned(self) -> None:
-        """Whoever revoked or closed does not wait for the adapter any more, and nor does the reader."""
-        self._wait_until(-math.inf)
 
     async def _peer_stopped_sending(self) -> None:
         """End of the peer's stream. It may still be there and read its reply, or it may be gone."""
@@ -150,7 +154,7 @@ class Connection:
     async def _serve(self, head: RequestHead, body: bytes) -> bool:
         runtime = self._endpoint.runtime
         close = wants_close(head.headers)
-        self._wait_until(trio.current_time() + runtime.limits.action_deadline_s)
+        self.until = trio.current_time() + runtime.limits.action_deadline_s
         try:
             reply_or_call = await self._endpoint.handle(head, body)
         except PeerRefused as refused:
@@ -159,11 +163,14 @@ class Connection:
         if isinstance(reply_or_call, HttpReply):
             # The deadline stays: a challenge that is not used by then has expired anyway.
             await self._stream.send(serialize(reply_or_call))
+            # The client is busy with its own part now: the time to make what it has just used up.
+            runtime.pool.replenish()
             return not (reply_or_call.close or close)
         self.call = reply_or_call
-        reply_or_call.on_abandon = self._call_abandoned
+        # Whoever revokes or closes does not wait for the adapter any more, and nor does the reader then.
+        reply_or_call.on_abandon = self.expire
         self._sent = trio.Event()
-        self._wait_until(reply_or_call.life.hard_deadline)
+        self.until = reply_or_call.life.hard_deadline
         self._endpoint.start(self._run_call, reply_or_call, self._sent, close)
         return True
 
@@ -174,10 +181,11 @@ class Connection:
             if self.call is not call:
                 return  # abandoned: the reader has answered, or the peer is gone
             self.call, reply, limits = None, call.reply, self._endpoint.runtime.limits
-            self._wait_until(trio.current_time() + limits.idle_connection_s)
+            self.until = trio.current_time() + limits.idle_connection_s
             if reply is None or not await self._send_within(reply) or close:
-                self._scope.cancel()
+                self._end()
         finally:
+            self._sent = None
             sent.set()
 
     async def _send_within(self, reply: HttpReply) -> bool:
@@ -222,11 +230,42 @@ class Endpoint:
         self._listener = listener
         self._peers = peers
         self._connections: set[Connection] = set()
+        self._occupied = trio.Event()
         self._open = 0
 
     async def serve(self) -> None:
-        """Accept until cancelled."""
-        await trio.serve_listeners(self._connected, [self._listener], handler_nursery=self._nursery)
+        """Accept until cancelled. When file descriptors run out it waits for some to be given back."""
+        with closing(self._listener.socket):
+            await self._accept()
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                accepted = await self._listener.accept()
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                self.runtime.report(HostReason.CONNECTION_FAILED)
+                await trio.sleep(_TICK_S)
+                continue
+            # Only the socket is kept: the general stream around it is half of an idle connection's memory.
+            stream = LoopbackStream(socket.socket(fileno=accepted.socket.detach()), on_trio=True)
+            del accepted
+            self._nursery.start_soon(self._connected, stream)
+
+    async def watch(self) -> None:
+        """Interrupt connections whose time is up, until cancelled. Rests while there are none."""
+        limits = self.runtime.limits
+        tick = min(_TICK_S, limits.headers_s / 4, limits.body_s / 4, limits.idle_connection_s / 4)
+        while True:
+            if not self._connections:
+                self._occupied = trio.Event()
+                await self._occupied.wait()
+            await trio.sleep(tick)
+            now = trio.current_time()
+            for connection in list(self._connections):
+                if connection.until <= now:
+                    connection.expire()
 
     @property
     def connections(self) -> int:
@@ -256,9 +295,8 @@ class Endpoint:
         """End a call whose peer is gone, in a task that outlives its connection."""
         self._nursery.start_soon(call.see_off)
 
-    async def _connected(self, accepted: trio.SocketStream) -> None:
+    async def _connected(self, stream: LoopbackStream) -> None:
         runtime = self.runtime
-        stream = LoopbackStream(socket.socket(fileno=accepted.socket.detach()))
         if self._open >= runtime.limits.connections:
             runtime.refusals.count(Refusal.TOO_MANY_CONNECTIONS)
             stream.close()
@@ -271,6 +309,7 @@ class Endpoint:
                 return
             connection = Connection(self, stream)
             self._connections.add(connection)
+            self._occupied.set()
             await connection.run()
         except PeerGone:
             pass
