@@ -55,7 +55,7 @@ imports: dev
 coverage: dev chromium node
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@COVERAGE_FILE=build/coverage/data $(PY) -m coverage run -m pytest -n $(WORKERS)
-	@cd build/coverage && ../../$(PY) -m coverage combine --rcfile=../../pyproject.toml --data-file=data --quiet . || true
+	@cd build/coverage && ../../$(PY) -m coverage combine --rcfile=../../pyproject.toml --data-file=data --quiet .
 	@$(PY) -m coverage report --data-file=build/coverage/data --include='$(COVERED)' --fail-under=90
 
 check: format lint types imports coverage
