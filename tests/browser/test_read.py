@@ -43,7 +43,7 @@ HIDDEN = {
     "code": "<output autocomplete=one-time-code>NO</output><p name=csrf_token>NO</p><p data-sensitive>NO</p>",
     "shadow": "<div id=host></div><script>document.getElementById('host').attachShadow({mode:'open'})"
     ".innerHTML='<p style=display:none>NO</p>'</script>",
-    "frame": "<iframe srcdoc='NO'></iframe>",
+    "frame": "<iframe srcdoc='<p hidden>NO'></iframe>",
 }
 
 SHOWN = """

@@ -41,7 +41,10 @@ async def test_a_tab_keeps_its_id_for_its_life(agent, site):
     assert await agent.fails("tabs:create", url=site.url("/", "localhost")) is Code.DESTINATION_DENIED
     site.pages["/hop"] = (302, {"Location": site.url("/", "localhost")}, "")
     assert await agent.fails("tabs:create", url=site.url("/hop")) is Code.DESTINATION_DENIED
-    await until(agent, lambda: len(agent.host._inventory.tabs()) == 1)
+    await until(
+        agent,
+        lambda: len(agent.host._inventory.tabs()) == 1 and agent.host._inventory.foreground is not None,
+    )
     assert await agent.call("application:state") == {
         "ready": True,
         "policyVersion": 1,

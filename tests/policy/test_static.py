@@ -153,3 +153,31 @@ def test_names_the_field_and_the_nearest_name(settings: dict[str, Any], message:
     with pytest.raises(ConfigurationError) as caught:
         StaticPolicy(settings)
     assert message in str(caught.value)
+
+
+def test_what_pages_load_is_a_second_list_that_includes_the_first() -> None:
+    policy = StaticPolicy(
+        {"allowed_hosts": ["good.test", "127.0.0.1:8000"], "resource_hosts": ["*.cdn.test", "one.test:81"]}
+    )
+    allowed = {
+        "http://good.test/": True,
+        "https://good.test/": True,
+        "http://good.test:81/": False,
+        "http://a.cdn.test/": True,
+        "http://cdn.test/": False,
+        "http://one.test:81/": True,
+        "ftp://good.test/": False,
+    }
+    assert {href: policy.resource_allowed(CALLER, href) for href in allowed} == allowed
+    assert not policy.destination_allowed(CALLER, "http://a.cdn.test/")
+    endpoints = {
+        ("good.test", 443): (True, True),
+        ("good.test", 8080): (False, False),
+        ("127.0.0.1", 8000): (True, True),
+        ("a.cdn.test", 80): (True, False),
+        ("one.test", 81): (True, True),
+        ("evil.test", 443): (False, False),
+    }
+    for (host, port), (may, named) in endpoints.items():
+        assert policy.endpoint_allowed(CALLER, host, port) is may
+        assert policy.endpoint_named(CALLER, host, port) is named

@@ -3,8 +3,13 @@
 from tabwarden_adapters.browser.adapters import BrowserHost, DestinationPolicy, create_agent_adapters
 from tabwarden_adapters.browser.capture import ContextToken, TabContext
 from tabwarden_adapters.browser.chromium import Chromium, find_chromium, launch_chromium
+from tabwarden_adapters.browser.egress_proxy import Egress, EgressCounters, HostCounts
+from tabwarden_adapters.browser.grant_rules import NetworkPolicy
+from tabwarden_adapters.browser.guarded import GrantEnds, Guard, GuardedBrowser, guarded_chromium
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.inventory import TabInfo
+from tabwarden_adapters.browser.isolated import create_isolated_adapters
+from tabwarden_adapters.browser.network_guard import NetworkGuard
 from tabwarden_adapters.browser.reading import PageWindow
 
 __all__ = [
@@ -13,10 +18,20 @@ __all__ = [
     "ChromiumHost",
     "ContextToken",
     "DestinationPolicy",
+    "Egress",
+    "EgressCounters",
+    "GrantEnds",
+    "Guard",
+    "GuardedBrowser",
+    "HostCounts",
+    "NetworkGuard",
+    "NetworkPolicy",
     "PageWindow",
     "TabContext",
     "TabInfo",
     "create_agent_adapters",
+    "create_isolated_adapters",
     "find_chromium",
+    "guarded_chromium",
     "launch_chromium",
 ]

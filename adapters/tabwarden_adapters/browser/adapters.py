@@ -12,7 +12,9 @@ from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller
 from tabwarden.ports import ActionAdapter, CallContext
 
+from tabwarden_adapters.browser.acting import Acted, Deed
 from tabwarden_adapters.browser.capture import ContextToken, TabContext
+from tabwarden_adapters.browser.inspecting import ControlWindow
 from tabwarden_adapters.browser.inventory import TabInfo
 from tabwarden_adapters.browser.reading import PageWindow
 from tabwarden_adapters.browser.urls import destination, origin, web_href
@@ -60,6 +62,10 @@ class BrowserHost(Protocol):
 
     async def read(self, captured: TabContext, offset: int, context: CallContext) -> PageWindow: ...
 
+    async def inspect(self, captured: TabContext, cursor: int, context: CallContext) -> ControlWindow: ...
+
+    async def act(self, captured: TabContext, deed: Deed, context: CallContext) -> Acted: ...
+
     async def create_tab(self, url: str | None, allowed: Allowed, context: CallContext) -> str: ...
 
     async def activate_tab(self, captured: TabContext, context: CallContext) -> None: ...
@@ -83,6 +89,12 @@ def create_agent_adapters(
         "forward": adapters.forward,
         "reload": adapters.reload,
         "read": adapters.read,
+        "inspect": adapters.inspect,
+        "scroll": adapters.act,
+        "click": adapters.act,
+        "type": adapters.act,
+        "select": adapters.act,
+        "check": adapters.act,
         "application:state": adapters.application_state,
         "tabs:create": adapters.tabs_create,
         "tabs:activate": adapters.tabs_activate,
@@ -152,6 +164,35 @@ class _Adapters:
             origin=origin(href),
             untrusted=True,
             next_offset=UNSET if window.next_offset is None else window.next_offset,
+            frames_not_read=window.frames_not_read or UNSET,
+        )
+
+    async def inspect(self, arguments: actions.Inspect, context: CallContext) -> actions.Controls:
+        allowed = self._for(context)
+        captured = self._capture(arguments.session_id)
+        href = self._require_destination(captured.url, allowed)
+        window = await self._host.inspect(captured, arguments.cursor, context)
+        context.check()
+        self._host.require_current(captured.token)
+        self._require_destination(captured.url, allowed)
+        return actions.Controls(
+            controls=window.controls,
+            origin=origin(href),
+            untrusted=True,
+            next_cursor=UNSET if window.next_cursor is None else window.next_cursor,
+            frames_not_read=window.frames_not_read or UNSET,
+        )
+
+    async def act(self, arguments: Deed, context: CallContext) -> actions.Completed:
+        """Scroll, click, type, select, check. What the page does then is the network guard's to judge."""
+        captured = self._capture(arguments.session_id)
+        self._require_destination(captured.url, self._for(context))
+        acted = await self._host.act(captured, arguments, context)
+        context.check()
+        return actions.Completed(
+            completed=True,
+            opened_sessions=list(acted.opened_sessions) or UNSET,
+            dialogs_dismissed=acted.dialogs_dismissed or UNSET,
         )
 
     async def application_state(

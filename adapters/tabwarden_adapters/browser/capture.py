@@ -11,7 +11,7 @@ from tabwarden.errors import ActionError, Code
 from tabwarden.ports import CallContext
 
 from tabwarden_adapters.browser.cdp import CdpError, Command, SessionEnded, TooManyCommands
-from tabwarden_adapters.browser.inventory import Inventory
+from tabwarden_adapters.browser.inventory import Tabs
 from tabwarden_adapters.browser.tab import Tab
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class TabContext:
 class Captures:
     """Makes and judges tokens. `policy_version` changes whenever the policy does."""
 
-    def __init__(self, inventory: Inventory, policy_version: Callable[[], int]) -> None:
+    def __init__(self, inventory: Tabs, policy_version: Callable[[], int]) -> None:
         self._inventory = inventory
         self._policy_version = policy_version
 
@@ -69,6 +69,20 @@ class Captures:
     def current(self, token: ContextToken) -> bool:
         """True while nothing has happened that makes the capture another one."""
         return self._why_not(token) is None
+
+    def policy_holds(self, token: ContextToken) -> bool:
+        """True while the policy is the captured one."""
+        return self._policy_version() == token.policy
+
+    def in_place(self, token: ContextToken, *, behind: bool) -> bool:
+        """True while the tab shows the captured document under the captured policy, moved within it or not.
+        With `behind`, it need not be in front any more: what a click does by itself."""
+        tab = self._inventory.by_target(token.target_id)
+        if tab is None or tab not in self._inventory.tabs() or tab.document is None:
+            return False
+        in_front = tab is self._inventory.foreground and tab.activation == token.activation
+        same = tab.document.loader_id == token.loader_id and self.policy_holds(token)
+        return same and (in_front or behind or token.activation is None)
 
     def require(self, token: ContextToken) -> Tab:
         """The captured tab. Raises `ActionError` with `session-gone` or `stale`."""

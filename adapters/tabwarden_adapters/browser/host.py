@@ -1,21 +1,26 @@
 """The first host behind the adapters: a Chromium that this program runs, with its tabs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from collections.abc import Set as AbstractSet
+from typing import Self
 
 import trio
 from tabwarden.errors import ActionError, Code
 from tabwarden.ports import CallContext
 
+from tabwarden_adapters.browser.acting import Acted, Actor, Deed
 from tabwarden_adapters.browser.capture import Binding, Captures, ContextToken, TabContext
 from tabwarden_adapters.browser.cdp import SessionEnded
 from tabwarden_adapters.browser.cdp.generated import browser, page, target
 from tabwarden_adapters.browser.chromium import Chromium
-from tabwarden_adapters.browser.inventory import Inventory, TabInfo
+from tabwarden_adapters.browser.inspecting import ControlWindow, list_controls
+from tabwarden_adapters.browser.inventory import Inventory, TabInfo, Tabs
 from tabwarden_adapters.browser.navigation import Allowed, Navigator, translating
 from tabwarden_adapters.browser.reading import PageWindow, read_text
 from tabwarden_adapters.browser.tab import Tab
+from tabwarden_adapters.browser.urls import web_href
 
+Reachable = Callable[[str], Awaitable[bool]]
 BLANK = "about:blank"
 SWITCH_S = 0.5  # a switch is told within 20 ms; between two windows there is none
 
@@ -28,13 +33,24 @@ class ChromiumHost:
     """
 
     def __init__(
-        self, chromium: Chromium, policy_version: Callable[[], int], excluded: AbstractSet[str]
+        self,
+        chromium: Chromium,
+        policy_version: Callable[[], int],
+        inventory: Tabs,
+        *,
+        context_id: str | None = None,
+        reachable: Reachable | None = None,
     ) -> None:
+        """With `context_id`, tabs are opened in that browser context. `reachable` judges where an intended
+        navigation's name leads to, and only True lets it begin."""
         self._root = chromium.connection.root
-        self._inventory = Inventory(chromium.connection, excluded)
+        self._inventory = inventory
         self._captures = Captures(self._inventory, policy_version)
         self._navigator = Navigator(self._captures)
+        self._actor = Actor(inventory, self._captures, self._root)
         self._policy_version = policy_version
+        self._context_id = context_id
+        self._reachable = reachable
 
     @classmethod
     async def start(
@@ -43,17 +59,22 @@ class ChromiumHost:
         *,
         policy_version: Callable[[], int],
         excluded_targets: AbstractSet[str] = frozenset(),
-    ) -> "ChromiumHost":
+        prepare: Callable[[Inventory], None] = lambda inventory: None,
+        reachable: Reachable | None = None,
+    ) -> Self:
         """Attach to every tab, open now or later.
 
         `policy_version` is read at each capture and check; `excluded_targets` are CDP target ids that no
-        agent may know of, and may be changed later. Raises `ActionError` when Chromium is gone.
+        agent may know of, and may be changed later; `prepare` gets the inventory before it attaches to
+        anything. Raises `ActionError` when Chromium is gone.
         """
-        host = cls(chromium, policy_version, excluded_targets)
+        inventory = Inventory(chromium.connection, excluded_targets)
+        prepare(inventory)
+        host = cls(chromium, policy_version, inventory, reachable=reachable)
         with translating():
             # A navigation that turns out to be a download must not leave a file.
             await chromium.connection.root.call(browser.set_download_behavior(behavior="deny"))
-            await host._inventory.start()
+            await inventory.start()
         return host
 
     # ---- captures ---------------------------------------------------------------------------------
@@ -91,6 +112,18 @@ class ChromiumHost:
         """Dialogs of a tab dismissed so far."""
         return self._inventory.find(session_id).dialogs_dismissed
 
+    def tab(self, session_id: str | None) -> Tab:
+        """An open tab, or the one in front. Raises `ActionError` with `unknown-session`."""
+        return self._inventory.find(session_id)
+
+    def tabs(self) -> list[Tab]:
+        """The open tabs that answer."""
+        return self._inventory.tabs()
+
+    async def tab_change(self) -> None:
+        """Return after the next opening, closing or showing of a tab."""
+        await self._inventory.change()
+
     # ---- page operations ----------------------------------------------------------------------------
 
     async def navigate(
@@ -98,16 +131,20 @@ class ChromiumHost:
     ) -> TabContext:
         """See `Navigator.navigate`."""
         with context.trace.child("cdp.page"):
+            self._require_actable(captured)
+            await self._require_reachable(url, allowed)
             return await self._navigator.navigate(url, captured, allowed, context)
 
     async def reload(self, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
         """See `Navigator.reload`."""
         with context.trace.child("cdp.page"):
+            self._require_actable(captured)
             return await self._navigator.reload(captured, allowed, context)
 
     async def step(self, by: int, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
         """See `Navigator.step`."""
         with context.trace.child("cdp.page"):
+            self._require_actable(captured)
             return await self._navigator.step(by, captured, allowed, context)
 
     async def read(self, captured: TabContext, offset: int, context: CallContext) -> PageWindow:
@@ -115,6 +152,18 @@ class ChromiumHost:
         with context.trace.child("cdp.runtime"):
             binding = Binding(self._captures, captured.token, context)
             return await read_text(binding, captured.url, offset)
+
+    async def inspect(self, captured: TabContext, cursor: int, context: CallContext) -> ControlWindow:
+        """See `inspecting.list_controls`."""
+        with context.trace.child("cdp.runtime"):
+            binding = Binding(self._captures, captured.token, context)
+            return await list_controls(binding, captured.url, cursor)
+
+    async def act(self, captured: TabContext, deed: Deed, context: CallContext) -> Acted:
+        """See `Actor.act`."""
+        with context.trace.child("cdp.input"):
+            self._require_actable(captured)
+            return await self._actor.act(captured, deed, context)
 
     # ---- tabs ---------------------------------------------------------------------------------------
 
@@ -125,10 +174,15 @@ class ChromiumHost:
         """
         with context.trace.child("cdp.target"), translating():
             context.check()
+            if url is not None:
+                await self._require_reachable(url, allowed)
+                context.check()
             before = self._inventory.foreground
             context.effects_begin()
             # A target that is created with its address sends the request before anybody can judge it.
-            created = await self._root.call(target.create_target(url=BLANK))
+            created = await self._root.call(
+                target.create_target(url=BLANK, browser_context_id=self._context_id)
+            )
             done = False
             try:
                 tab = await self._inventory.opened(created.target_id)
@@ -147,7 +201,7 @@ class ChromiumHost:
         """Bring a tab to the foreground and wait until it is there."""
         with context.trace.child("cdp.target"), translating():
             context.check()
-            tab = self._captures.require(captured.token)
+            tab = self._require_actable(captured)
             before = self._inventory.foreground
             context.effects_begin()
             await self._root.call(target.activate_target(target_id=tab.target_id))
@@ -167,7 +221,7 @@ class ChromiumHost:
         """
         with context.trace.child("cdp.target"), translating():
             context.check()
-            tab = self._captures.require(captured.token)
+            tab = self._require_actable(captured)
             if len(self._inventory.tabs()) < 2:
                 raise ActionError(Code.CONFLICT)
             refusals = tab.refusals
@@ -186,6 +240,18 @@ class ChromiumHost:
                 with trio.move_on_after(SWITCH_S):
                     while self._inventory.foreground is None:
                         await self._inventory.change()
+
+    def _require_actable(self, captured: TabContext) -> Tab:
+        tab = self._captures.require(captured.token)
+        if not self._inventory.may_act(tab):
+            raise ActionError(Code.TARGET_DENIED)
+        return tab
+
+    async def _require_reachable(self, url: str, allowed: Allowed) -> None:
+        href = web_href(url)
+        # No name is looked up that the agent may not go to: the look-up itself would tell somebody.
+        if not allowed(href) or (self._reachable is not None and await self._reachable(href) is not True):
+            raise ActionError(Code.DESTINATION_DENIED)
 
     async def _gone_behind(self, before: Tab | None, tab: Tab) -> None:
         """Wait until the tab that was in front has noticed: what it says later would look like news."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from tabwarden_adapters.browser.cdp.generated import fetch, network, page
-from tabwarden_adapters.browser.tab import Tab
+from tabwarden_adapters.browser.tab import StandingGuard, Tab
 from tabwarden_adapters.browser.urls import destination
 
 DOCUMENTS = [fetch.RequestPattern(url_pattern="*", resource_type="Document", request_stage="Request")]
@@ -77,6 +77,11 @@ async def judged(
     """
     guard = DocumentGuard(tab, allowed, resending=resending)
     session = tab.session
+    if tab.standing is not None:
+        # The domain has one switch for a session, and there it is on already.
+        async with _lent(tab, tab.standing, guard):
+            yield guard
+        return
     undo = [session.on(fetch.RequestPaused, guard.paused), session.on(fetch.AuthRequired, guard.authenticate)]
     done = False
     try:
@@ -91,3 +96,17 @@ async def judged(
         session.post(fetch.disable())
         for remove in undo:
             remove()
+
+
+@asynccontextmanager
+async def _lent(tab: Tab, standing: StandingGuard, guard: DocumentGuard) -> AsyncIterator[None]:
+    standing.judge = guard
+    done = False
+    try:
+        yield
+        done = True
+    finally:
+        guard.close()
+        if not done:
+            tab.session.post(page.stop_loading())
+        standing.judge = None

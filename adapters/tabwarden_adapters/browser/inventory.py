@@ -1,8 +1,10 @@
 """The open tabs that agents may know of, each under a UUID for its life, and which one is shown."""
 
 import uuid
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Protocol
 
 import trio
 from tabwarden.errors import ActionError, Code
@@ -26,6 +28,27 @@ class TabInfo:
     url: str
 
 
+class Tabs(Protocol):
+    """Tabs as an agent's operations see them: the whole `Inventory`, or a part of it."""
+
+    @property
+    def foreground(self) -> Tab | None: ...
+
+    def tabs(self) -> list[Tab]: ...
+
+    async def infos(self) -> list[TabInfo]: ...
+
+    def find(self, session_id: str | None) -> Tab: ...
+
+    def by_target(self, target_id: str) -> Tab | None: ...
+
+    def may_act(self, tab: Tab) -> bool: ...
+
+    async def opened(self, target_id: str) -> Tab: ...
+
+    async def change(self) -> None: ...
+
+
 class Inventory:
     """Attaches to every page target, popups before they run. `excluded`: target ids that do not exist for
     agents; the owner may change the set."""
@@ -36,7 +59,11 @@ class Inventory:
         self._tabs: dict[str, Tab] = {}  # by target id
         self._showings = 0
         self._foreground: Tab | None = None
+        self._fronts: dict[str | None, Tab] = {}  # by browser context: each has windows of its own
         self._changes = trio.lowlevel.ParkingLot()
+        self.kinds = PAGES  # what is attached to; the owner may add more, and look after those itself
+        # Told of each new tab before anything of it runs.
+        self.on_tab: Callable[[Tab], None] = lambda tab: None
 
     async def start(self) -> None:
         """Find the open tabs and follow all later ones. Raises `CdpError`."""
@@ -44,7 +71,7 @@ class Inventory:
         root.on(target.AttachedToTarget, self._attached)
         await root.call(
             target.set_auto_attach(
-                auto_attach=True, wait_for_debugger_on_start=True, flatten=True, filter=PAGES
+                auto_attach=True, wait_for_debugger_on_start=True, flatten=True, filter=self.kinds
             )
         )
         with trio.move_on_after(ATTACH_S):
@@ -76,6 +103,15 @@ class Inventory:
         """The tab in front, or None when that is none of ours to know."""
         front = self._foreground
         return front if front is not None and front in self.tabs() else None
+
+    def front(self, context_id: str | None) -> Tab | None:
+        """The tab in front among those of one browser context."""
+        tab = self._fronts.get(context_id)
+        return tab if tab is not None and tab in self.tabs() else None
+
+    def may_act(self, tab: Tab) -> bool:
+        """True when agents may do more than read there: here, everywhere."""
+        return True
 
     def find(self, session_id: str | None) -> Tab:
         """The tab with this id, or the foreground tab.
@@ -116,6 +152,8 @@ class Inventory:
             return
         tab = Tab(str(uuid.uuid4()), info.target_id, session, info.opener_id)
         tab.on_shown = self._shown
+        tab.context_id = info.browser_context_id
+        self.on_tab(tab)
         self._tabs[info.target_id] = tab
         tab.prepare(paused=event.waiting_for_debugger, ended=lambda: self._ended(tab), ready=self._wake)
 
@@ -133,18 +171,19 @@ class Inventory:
         if came:
             self._showings += 1
             tab.shown = self._showings
-        if hidden and tab is self._foreground:
+        if hidden and tab is self._fronts.get(tab.context_id):
             tab.activation += 1  # away and back between two reports
         self._settle()
 
     def _settle(self) -> None:
         """Of all visible tabs (there may be several windows) the one shown last is the foreground."""
-        shown = [tab for tab in self._tabs.values() if tab.visible]
-        front = max(shown, key=lambda tab: tab.shown, default=None)
-        if front is not self._foreground:
-            self._foreground = front
-            if front is not None:
+        shown = sorted((tab for tab in self._tabs.values() if tab.visible), key=lambda tab: tab.shown)
+        self._foreground = shown[-1] if shown else None
+        fronts = {tab.context_id: tab for tab in shown}
+        for context_id, front in fronts.items():
+            if front is not self._fronts.get(context_id):
                 front.activation += 1
+        self._fronts = fronts
         self._wake()
 
     def _wake(self) -> None:

@@ -9,39 +9,50 @@ from tabwarden_adapters.browser import page as scripts
 from tabwarden_adapters.browser.capture import Binding
 from tabwarden_adapters.browser.cdp.generated import page, runtime
 from tabwarden_adapters.browser.tab import WORLD
-from tabwarden_adapters.browser.text import visible_text
+from tabwarden_adapters.browser.text import visible_text, visible_window
 
 READ_CHARACTERS = 10_000  # agent-api: what one read may return
+BUDGET_MS = 6_000  # how long a page may be kept busy: an action has ten seconds
 OBJECTS = "tabwarden"  # handles on page objects, released together
 
 
 @dataclass(frozen=True, slots=True)
 class PageWindow:
-    """A window of a page's visible text. `next_offset` is None at its end. Offsets count characters."""
+    """A window of a page's visible text. `next_offset` is None at its end. Offsets count characters.
+
+    `frames_not_read`: for each frame that shows and was not read, the origin that it was told to load, or
+    `frame`.
+    """
 
     text: str = field(repr=False)
     next_offset: int | None
+    frames_not_read: list[str]
 
 
 class _Answer(msgspec.Struct):
     text: str
     next: int | None
+    frames: list[str]
+    cut: bool
 
 
 async def read_text(binding: Binding, url: str, offset: int) -> PageWindow:
     """The visible text of the document at `url` (as captured) from character `offset` on.
 
-    Raises `ActionError`: `stale`, `session-gone`, or `failure` when the page broke the script.
+    Raises `ActionError`: `stale`, `session-gone`, `result-too-large` when nothing could be read in the time
+    that a page may be kept busy, or `failure` when the page broke the script.
     """
-    answer = await call_in_document(binding, scripts.READ, url, offset, READ_CHARACTERS)
+    answer = await call_in_document(binding, scripts.READ, url, offset, READ_CHARACTERS, BUDGET_MS)
     try:
         window = msgspec.convert(answer, _Answer)
     except msgspec.ValidationError:
         raise ActionError(Code.FAILURE) from None
-    text = visible_text(window.text)
+    if window.cut and not window.text:
+        raise ActionError(Code.RESULT_TOO_LARGE)
+    text = visible_window(window.text)
     if len(text) > READ_CHARACTERS:
         raise ActionError(Code.FAILURE)
-    return PageWindow(text, window.next)
+    return PageWindow(text, window.next, [visible_text(name) for name in window.frames])
 
 
 async def call_in_document(binding: Binding, script: str, url: str, *arguments: object) -> object:

@@ -7,13 +7,14 @@ older than the answer to a call. Nothing here waits.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 import trio
 
 from tabwarden_adapters.browser import page as scripts
 from tabwarden_adapters.browser.cdp import CdpError, EndReason, Session
-from tabwarden_adapters.browser.cdp.generated import inspector, page, runtime
+from tabwarden_adapters.browser.cdp.generated import fetch, inspector, page, runtime
 
 WORLD = "tabwarden"  # the name of our isolated world in every document
 
@@ -39,6 +40,20 @@ class Start:
     url: str
 
 
+class DocumentJudge(Protocol):
+    """Answers what Chromium asks about a tab's document while an action navigates it."""
+
+    def paused(self, event: fetch.RequestPaused) -> None: ...
+
+    def authenticate(self, event: fetch.AuthRequired) -> None: ...
+
+
+class StandingGuard(Protocol):
+    """Judges all requests of a tab as long as it is bound to a grant. `judge` is lent to it by an action."""
+
+    judge: DocumentJudge | None
+
+
 class Tab:
     """A page target. `navigation` counts commits, same-document ones too; `activation` counts showings."""
 
@@ -47,6 +62,8 @@ class Tab:
         self.target_id = target_id
         self.opener_id = opener_id
         self.session = session
+        self.context_id: str | None = None  # the browser context, as CDP names it
+        self.standing: StandingGuard | None = None
         self.document: Document | None = None
         self.navigation = 0
         self.in_flight: str | None = None  # the loader of a navigation that has started, not committed
@@ -120,6 +137,11 @@ class Tab:
         session.post(page.enable())
         session.post(inspector.enable())
         session.post(page.set_lifecycle_events_enabled(enabled=True))
+        session.post(
+            page.add_script_to_evaluate_on_new_document(
+                source=scripts.WATCH, world_name=WORLD, run_immediately=True
+            )
+        )
         # A prerendered page would become this tab under another target id.
         session.post(page.set_prerendering_allowed(is_allowed=False))
         session.ask(page.get_frame_tree(), self._first)

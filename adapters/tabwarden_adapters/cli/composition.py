@@ -11,7 +11,7 @@ from tabwarden.providers import load_provider
 from tabwarden_observability import Tracing, setup_tracing
 
 from tabwarden_adapters.audit import DurableAuditLog, durable_audit_log
-from tabwarden_adapters.browser import ChromiumHost, create_agent_adapters, launch_chromium
+from tabwarden_adapters.browser import GrantEnds, guarded_chromium
 from tabwarden_adapters.cli.settings import ServeSettings
 from tabwarden_adapters.credentials import DescriptorStore, auto_protector
 from tabwarden_adapters.policy import StaticPolicy
@@ -36,20 +36,31 @@ async def running_broker(
 
     Raises `ConfigurationError` saying what to do.
     """
-    policy = StaticPolicy({"scopes": settings.scopes, "allowed_hosts": settings.allowed_hosts})
+    policy = StaticPolicy(
+        {
+            "scopes": settings.scopes,
+            "allowed_hosts": settings.allowed_hosts,
+            "resource_hosts": settings.resource_hosts,
+        }
+    )
     provider = load_provider(settings.provider)
     chosen = await trio.to_thread.run_sync(auto_protector)
     store = DescriptorStore(settings.connection_path, chosen.protector)
     tracing = setup_tracing()
     try:
         async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
-            async with launch_chromium(nursery, headless=settings.headless) as chromium:
-                host = await ChromiumHost.start(chromium, policy_version=lambda: policy.policy_version)
+            async with guarded_chromium(
+                nursery,
+                policy,
+                lambda: policy.policy_version,
+                context=settings.browser_context,
+                headless=settings.headless,
+            ) as browser:
                 control = await start_agent_control(
                     nursery,
                     authorize=policy,
-                    actions=create_agent_adapters(host, destination_allowed=policy.destination_allowed),
-                    audit=audit,
+                    actions=browser.actions,
+                    audit=GrantEnds(audit, browser.guard),
                     persist_credential=store,
                     on_error=on_error,
                     timeout=settings.timeout_s,
@@ -58,7 +69,8 @@ async def running_broker(
                     provider=provider,
                 )
                 try:
-                    yield RunningBroker(control, audit, tracing, chromium.product, chosen.reason)
+                    browser.guard.protect(int(control.address.rpartition(":")[2]))
+                    yield RunningBroker(control, audit, tracing, browser.chromium.product, chosen.reason)
                 finally:
                     await control.close()
                     with trio.CancelScope(shield=True):

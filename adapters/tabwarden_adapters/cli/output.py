@@ -42,6 +42,7 @@ _ADVICE = {
     "not-available": "this broker has no adapter for the action",
     "unknown-session": "the tab is closed or never was; see `tabwarden sessions`",
     "stale": "the page changed meanwhile; look again before trying again",
+    "stale-ref": "that control is gone or was another page's; inspect again for a new ref",
     "rate-limited": "too many calls in this minute",
     "deadline": "it took longer than the broker allows",
     "audit-unavailable": "the audit log cannot be written, so nothing is done; see `tabwarden doctor`",

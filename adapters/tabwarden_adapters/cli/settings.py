@@ -2,6 +2,8 @@
 
     scopes = ["sessions", "navigate", "read"]    # policy scopes; without any, nothing is allowed
     allowed_hosts = ["example.org", "*.example.net"]
+    resource_hosts = ["cdn.example.com"]         # what pages may load from as well
+    browser_context = "isolated"                 # or "shared": see docs/network-guard.md
     connection = "agent-connection.json"         # where the sealed descriptor goes
     audit = "audit"                              # the folder of the audit log
     headless = false
@@ -14,7 +16,7 @@ Relative paths are relative to the file's own folder.
 
 import tomllib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -32,6 +34,8 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     scopes: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
+    resource_hosts: tuple[str, ...] = ()
+    browser_context: Literal["isolated", "shared"] = "isolated"
     connection: str | None = None
     audit: str | None = None
     headless: bool = False

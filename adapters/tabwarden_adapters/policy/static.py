@@ -9,10 +9,10 @@ from tabwarden.errors import Code, ConfigurationError
 from tabwarden.model import Authorization, Caller
 from tabwarden.ports import PersonWait
 
-from tabwarden_adapters.policy.destination import DestinationRefused, parse_destination
+from tabwarden_adapters.policy.destination import Destination, DestinationRefused, parse_destination
 from tabwarden_adapters.policy.hosts import HostPattern, parse_host_pattern
 
-_FIELDS = ("scopes", "allowed_hosts", "policy_version")
+_FIELDS = ("scopes", "allowed_hosts", "resource_hosts", "policy_version")
 _SCOPES = tuple(dict.fromkeys(spec.policy_scope for spec in ACTIONS.values()))
 
 
@@ -22,6 +22,7 @@ class StaticPolicy:
     `settings`:
     * `scopes`: names of policy scopes (the action table's); without it nothing is allowed;
     * `allowed_hosts`: patterns (see `hosts`); without it no destination is allowed;
+    * `resource_hosts`: patterns of hosts that pages may load from as well, where no tab may be;
     * `policy_version`: an integer from 1 on, default 1.
 
     Raises `ConfigurationError` naming the field, and the nearest valid name where there is one.
@@ -35,6 +36,9 @@ class StaticPolicy:
         self._scopes = frozenset(_scope(name) for name in _texts(settings, "scopes"))
         self._hosts: tuple[HostPattern, ...] = tuple(
             parse_host_pattern(text, "policy.allowed_hosts") for text in _texts(settings, "allowed_hosts")
+        )
+        self._resources: tuple[HostPattern, ...] = self._hosts + tuple(
+            parse_host_pattern(text, "policy.resource_hosts") for text in _texts(settings, "resource_hosts")
         )
         version = settings.get("policy_version", 1)
         if type(version) is not int or not 1 <= version <= 2**53:
@@ -78,6 +82,23 @@ class StaticPolicy:
         """Whether a tab that agents act in may be at this absolute URL. The same for all callers."""
         return self._objection(href) is None
 
+    def resource_allowed(self, caller: Caller, href: str) -> bool:
+        """Whether a page of an agent's tab may load this absolute URL, in a frame too."""
+        try:
+            destination = parse_destination(href)
+        except DestinationRefused:
+            return False
+        return any(pattern.matches(destination) for pattern in self._resources)
+
+    def endpoint_allowed(self, caller: Caller, host: str, port: int) -> bool:
+        """Whether anything of an agent's pages may connect to this host, given in normal form."""
+        return any(pattern.matches(_endpoint(host, port)) for pattern in self._resources)
+
+    def endpoint_named(self, caller: Caller, host: str, port: int) -> bool:
+        """Whether a list names this very host, so that it may be on this machine or its network. `*.name`
+        names none: who writes it does not know where each of the names leads."""
+        return any(not one.below and one.matches(_endpoint(host, port)) for one in self._resources)
+
     def _objection(self, url: str) -> str | None:
         """The rule that `url` breaks, or None."""
         try:
@@ -87,6 +108,11 @@ class StaticPolicy:
         if not any(pattern.matches(destination) for pattern in self._hosts):
             return "hosts.not-listed"
         return None
+
+
+def _endpoint(host: str, port: int) -> Destination:
+    """A connection says nothing of its scheme, so either's usual port counts as usual."""
+    return Destination(host, port, port in (80, 443))
 
 
 def _urls(args: msgspec.Struct) -> Iterator[str]:

@@ -33,6 +33,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Network": (("disable", "enable", "setBypassServiceWorker"), ("loadingFailed",)),
     "Page": (
         (
+            "addScriptToEvaluateOnNewDocument",
             "close",
             "createIsolatedWorld",
             "enable",
@@ -43,12 +44,15 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "navigate",
             "navigateToHistoryEntry",
             "reload",
+            "removeScriptToEvaluateOnNewDocument",
+            "setInterceptFileChooserDialog",
             "setLifecycleEventsEnabled",
             "setPrerenderingAllowed",
             "stopLoading",
         ),
         (
             "documentOpened",
+            "fileChooserOpened",
             "frameNavigated",
             "frameRequestedNavigation",
             "frameStartedNavigating",
@@ -56,6 +60,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "javascriptDialogOpening",
             "lifecycleEvent",
             "navigatedWithinDocument",
+            "windowOpen",
         ),
     ),
     "Runtime": (

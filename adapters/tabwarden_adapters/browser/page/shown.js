@@ -2,7 +2,8 @@
 // {changes, hides, focuses, visible}. The listeners stay for the document's life, so no switch is missed
 // between two calls. `renew` says that they were taken away (by document.open).
 function (seen, renew) {
-  let shown = globalThis.tabwardenShown;
+  // A page's element with this id would be found on the window otherwise, in our world too.
+  let shown = Object.hasOwn(globalThis, "tabwardenShown") ? globalThis.tabwardenShown : null;
   if (!shown || renew) {
     shown = globalThis.tabwardenShown = { changes: 0, hides: 0, focuses: 0, leaving: false, wake: () => {} };
     const changed = () => {

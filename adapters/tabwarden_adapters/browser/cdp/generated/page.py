@@ -97,6 +97,16 @@ class DocumentOpened(Event, frozen=True, kw_only=True):
     frame: Frame
 
 
+class FileChooserOpened(Event, frozen=True, kw_only=True):
+    """`Page.fileChooserOpened`. Emitted only when `page.interceptFileChooser` is enabled."""
+
+    METHOD: ClassVar[str] = "Page.fileChooserOpened"
+
+    frame_id: str
+    mode: str
+    backend_node_id: int | None = None
+
+
 class FrameNavigated(Event, frozen=True, kw_only=True):
     """`Page.frameNavigated`. Fired once navigation of the frame has completed."""
 
@@ -172,6 +182,49 @@ class NavigatedWithinDocument(Event, frozen=True, kw_only=True):
     frame_id: str
     url: str
     navigation_type: str
+
+
+class WindowOpen(Event, frozen=True, kw_only=True):
+    """`Page.windowOpen`. Fired when a new window is going to be opened, via window.open(), link click,
+    form submission, etc.
+    """
+
+    METHOD: ClassVar[str] = "Page.windowOpen"
+
+    url: str
+    window_name: str
+    window_features: list[str]
+    user_gesture: bool
+
+
+class AddScriptToEvaluateOnNewDocumentResult(Record, frozen=True, kw_only=True):
+    """`Page.addScriptToEvaluateOnNewDocumentResult`. Evaluates given script in every frame upon
+    creation (before loading frame's scripts).
+    """
+
+    identifier: str
+
+
+def add_script_to_evaluate_on_new_document(
+    *,
+    source: str,
+    world_name: str | None = None,
+    include_command_line_api: bool | None = None,
+    run_immediately: bool | None = None,
+) -> Command[AddScriptToEvaluateOnNewDocumentResult]:
+    """`Page.addScriptToEvaluateOnNewDocument`. Evaluates given script in every frame upon creation
+    (before loading frame's scripts).
+    """
+    return Command(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {
+            "source": source,
+            "worldName": world_name,
+            "includeCommandLineAPI": include_command_line_api,
+            "runImmediately": run_immediately,
+        },
+        AddScriptToEvaluateOnNewDocumentResult,
+    )
 
 
 def close() -> Command[None]:
@@ -335,6 +388,38 @@ def reload(
             "ignoreCache": ignore_cache,
             "scriptToEvaluateOnLoad": script_to_evaluate_on_load,
             "loaderId": loader_id,
+        },
+        None,
+    )
+
+
+def remove_script_to_evaluate_on_new_document(
+    *,
+    identifier: str,
+) -> Command[None]:
+    """`Page.removeScriptToEvaluateOnNewDocument`. Removes given script from the list."""
+    return Command(
+        "Page.removeScriptToEvaluateOnNewDocument",
+        {
+            "identifier": identifier,
+        },
+        None,
+    )
+
+
+def set_intercept_file_chooser_dialog(
+    *,
+    enabled: bool,
+    cancel: bool | None = None,
+) -> Command[None]:
+    """`Page.setInterceptFileChooserDialog`. Intercept file chooser requests and transfer control to
+    protocol clients.
+    """
+    return Command(
+        "Page.setInterceptFileChooserDialog",
+        {
+            "enabled": enabled,
+            "cancel": cancel,
         },
         None,
     )

@@ -1,0 +1,114 @@
+"""A Chromium with its guard and its actions, put together for a broker."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import trio
+from tabwarden.model import AgentEvent, AuditEvent, LifecycleEvent
+from tabwarden.ports import ActionAdapter, AuditSink, AuditTicket
+
+from tabwarden_adapters.browser.chromium import Chromium, launch_chromium
+from tabwarden_adapters.browser.egress_proxy import EgressCounters
+from tabwarden_adapters.browser.grant_rules import NetworkPolicy
+from tabwarden_adapters.browser.isolated import create_isolated_adapters
+from tabwarden_adapters.browser.network_guard import NetworkGuard
+from tabwarden_adapters.browser.shared import create_shared_adapters
+from tabwarden_adapters.browser.shared_guard import SharedGuard
+
+BrowserContext = Literal["isolated", "shared"]
+
+
+class Guard(Protocol):
+    """What a broker tells its browser's guard."""
+
+    def protect(self, port: int) -> None: ...
+
+    def end(self, principal_id: str | None, *, but_generation: int | None = None) -> None: ...
+
+    def end_all(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedBrowser:
+    """A running one. Give `actions` to the broker, the broker's port to `guard.protect`, and its audit
+    through `grant_ends`."""
+
+    chromium: Chromium
+    guard: Guard
+    actions: Mapping[str, ActionAdapter]
+
+
+@asynccontextmanager
+async def guarded_chromium(
+    nursery: trio.Nursery,
+    policy: NetworkPolicy,
+    policy_version: Callable[[], int],
+    *,
+    context: BrowserContext = "isolated",
+    headless: bool = True,
+    extra_flags: tuple[str, ...] = (),
+    counters: EgressCounters | None = None,
+) -> AsyncIterator[GuardedBrowser]:
+    """Run Chromium with a guard while the block runs. Their tasks run in `nursery`.
+
+    Raises `ConfigurationError` as `launch_chromium` does, `ActionError` when Chromium ends at once.
+    """
+    if context == "isolated":
+        async with launch_chromium(nursery, headless=headless, extra_flags=extra_flags) as chromium:
+            guard = NetworkGuard(chromium, policy, counters=counters)
+            await nursery.start(guard.run)
+            actions = await create_isolated_adapters(
+                guard, chromium, policy_version=policy_version, destination_allowed=policy.destination_allowed
+            )
+            try:
+                yield GuardedBrowser(chromium, guard, actions)
+            finally:
+                guard.end_all()
+        return
+    shared = SharedGuard(policy, counters=counters)
+    await nursery.start(shared.run)
+    flags = (*extra_flags, *shared.flags())  # the last word on the proxy is ours
+    try:
+        async with launch_chromium(nursery, headless=headless, extra_flags=flags) as chromium:
+            actions = await create_shared_adapters(
+                shared,
+                chromium,
+                policy_version=policy_version,
+                destination_allowed=policy.destination_allowed,
+            )
+            yield GuardedBrowser(chromium, shared, actions)
+    finally:
+        shared.close()
+
+
+class GrantEnds:
+    """An `AuditSink` around another that tells `guard` when grants end. The end is told even when it cannot
+    be recorded: whoever was revoked must not keep a connection because a disk is full."""
+
+    def __init__(self, audit: AuditSink, guard: Guard) -> None:
+        self._audit = audit
+        self._guard = guard
+
+    def admit(self, event: AgentEvent) -> AuditTicket:
+        """See `AuditSink`."""
+        return self._audit.admit(event)
+
+    def note(self, event: AuditEvent) -> None:
+        """See `AuditSink`."""
+        if isinstance(event, LifecycleEvent):
+            self._tell(event)
+        self._audit.note(event)
+
+    async def flush(self) -> None:
+        """See `AuditSink`."""
+        await self._audit.flush()
+
+    def _tell(self, event: LifecycleEvent) -> None:
+        if event.event in ("revoked", "closed"):
+            self._guard.end_all()
+        elif event.event == "principal-revoked":
+            self._guard.end(event.principal_id)
+        elif event.event == "principal-issued":
+            self._guard.end(event.principal_id, but_generation=event.generation)

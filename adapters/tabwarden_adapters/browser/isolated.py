@@ -1,0 +1,62 @@
+"""The browser's actions, each caller's in a browser context of its own."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tabwarden.ports import ActionAdapter, CallContext
+
+from tabwarden_adapters.browser.adapters import DestinationPolicy, create_agent_adapters
+from tabwarden_adapters.browser.chromium import Chromium
+from tabwarden_adapters.browser.host import ChromiumHost
+from tabwarden_adapters.browser.network_guard import GrantContext, NetworkGuard
+from tabwarden_adapters.browser.opened import with_opened
+
+
+class _Isolated:
+    def __init__(
+        self,
+        guard: NetworkGuard,
+        chromium: Chromium,
+        base: ChromiumHost,
+        destination_allowed: DestinationPolicy,
+    ) -> None:
+        self._guard = guard
+        self._chromium = chromium
+        self._base = base
+        self._destination_allowed = destination_allowed
+        self.plain = create_agent_adapters(base, destination_allowed=destination_allowed)
+        self._made: dict[GrantContext, Mapping[str, ActionAdapter]] = {}
+
+    async def act(self, name: str, arguments: object, context: CallContext, /) -> object:
+        if not self._base.ready:
+            return await self.plain[name](arguments, context)  # says in each case what no browser means
+        with context.trace.child("cdp.target"):
+            grant = await self._guard.context(context.caller)
+        context.check()
+        before = grant.tabs_opened
+        result = await self._adapters(grant)[name](arguments, context)
+        return await with_opened(result, lambda: grant.opened_since(before), self._base.tab_change)
+
+    def _adapters(self, grant: GrantContext) -> Mapping[str, ActionAdapter]:
+        if grant not in self._made:
+            self._made = {one: made for one, made in self._made.items() if not one.ended}
+            host = self._guard.host(grant, self._chromium, lambda: self._base.policy_version)
+            self._made[grant] = create_agent_adapters(host, destination_allowed=self._destination_allowed)
+        return self._made[grant]
+
+
+async def create_isolated_adapters(
+    guard: NetworkGuard,
+    chromium: Chromium,
+    *,
+    policy_version: Callable[[], int],
+    destination_allowed: DestinationPolicy,
+) -> Mapping[str, ActionAdapter]:
+    """Action name -> adapter, as `create_agent_adapters` gives them, on a Chromium that `guard` guards.
+
+    A caller's context and its first tab are made by its first call. Raises `ActionError` when Chromium is
+    gone.
+    """
+    base = await ChromiumHost.start(chromium, policy_version=policy_version, prepare=guard.prepare)
+    isolated = _Isolated(guard, chromium, base, destination_allowed)
+    return {name: partial(isolated.act, name) for name in isolated.plain}

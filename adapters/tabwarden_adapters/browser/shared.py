@@ -1,0 +1,76 @@
+"""The browser's actions in the person's own tabs, which they bind to the caller's grant."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from tabwarden.actions import ACTIONS
+from tabwarden.errors import ActionError
+from tabwarden.ports import ActionAdapter, CallContext
+
+from tabwarden_adapters.browser.adapters import DestinationPolicy, create_agent_adapters
+from tabwarden_adapters.browser.chromium import Chromium
+from tabwarden_adapters.browser.host import ChromiumHost
+from tabwarden_adapters.browser.opened import with_opened
+from tabwarden_adapters.browser.shared_guard import SharedGuard
+from tabwarden_adapters.browser.tab import Tab
+from tabwarden_adapters.browser.urls import destination
+
+
+class _Shared:
+    def __init__(
+        self, guard: SharedGuard, base: ChromiumHost, destination_allowed: DestinationPolicy
+    ) -> None:
+        self._guard = guard
+        self._base = base
+        self._destination_allowed = destination_allowed
+        self.plain = create_agent_adapters(base, destination_allowed=destination_allowed)
+
+    async def act(self, name: str, arguments: Any, context: CallContext, /) -> object:
+        spec = ACTIONS[name]
+        if name == "tabs:create":
+            with self._guard.creating(context.caller):
+                return await self.plain[name](arguments, context)
+        if spec.effect != "act" or not spec.needs_session:
+            return await self.plain[name](arguments, context)
+        tab = self._base.tab(None if arguments.session_id is UNSET else arguments.session_id)
+        # The tab that is bound and the one that is acted in must be the same: what is in front may change.
+        arguments = msgspec.structs.replace(arguments, session_id=tab.id)
+        bound = self._concerned(tab, arguments, context) and self._guard.bind(tab, context.caller)
+        before = self._guard.tabs_opened
+        try:
+            result = await self.plain[name](arguments, context)
+        except ActionError as error:
+            if bound and error.committed is False:
+                self._guard.release(tab)  # nothing was done in it: it stays the person's
+            raise
+        return await with_opened(result, lambda: self._guard.opened_since(before), self._base.tab_change)
+
+    def _concerned(self, tab: Tab, arguments: Any, context: CallContext) -> bool:
+        """Whether the action gets past its first check: a tab must not be bound for being asked about."""
+        address = getattr(arguments, "url", None)
+        if address is None and tab.document is not None:
+            address = tab.document.url
+        href = destination(address or "")
+        return href is not None and self._destination_allowed(context.caller, href) is True
+
+
+async def create_shared_adapters(
+    guard: SharedGuard,
+    chromium: Chromium,
+    *,
+    policy_version: Callable[[], int],
+    destination_allowed: DestinationPolicy,
+) -> Mapping[str, ActionAdapter]:
+    """Action name -> adapter, as `create_agent_adapters` gives them, on a Chromium started with
+    `guard.flags()`. Raises `ActionError` when Chromium is gone."""
+    base = await ChromiumHost.start(
+        chromium,
+        policy_version=policy_version,
+        prepare=guard.attach(chromium),
+        reachable=guard.reachable,
+    )
+    shared = _Shared(guard, base, destination_allowed)
+    return {name: partial(shared.act, name) for name in shared.plain}
