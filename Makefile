@@ -7,6 +7,7 @@
 SHELL := /bin/bash
 VENV ?= .venv
 BIN := $(VENV)/bin
+export PATH := $(abspath $(VENV))/bin:$(PATH)
 PY := $(BIN)/python
 WORKERS ?= auto
 # Coverage of these rooms is demanded; the others are reported.
@@ -31,7 +32,7 @@ dev: $(VENV)/.dev
 chromium:
 	@.ci/ensure chromium
 
-node:
+node: dev
 	@.ci/ensure node
 
 demo: install chromium

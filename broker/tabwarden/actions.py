@@ -190,9 +190,9 @@ class AiText(Result, frozen=True):
 
 class ApplicationState(Result, frozen=True):
     ready: bool
-    policy_version: int
+    policy_version: Count
     active_tab_id: str | None
-    tab_count: int
+    tab_count: Count
 
 
 class SettingsView(Result, frozen=True):
@@ -213,8 +213,8 @@ class Bookmark(Result, frozen=True):
 class Bookmarks(Result, frozen=True):
     managed: list[Bookmark]
     personal: list[Bookmark]
-    revision: int
-    policy_version: int
+    revision: Count
+    policy_version: Count
     can_mutate: bool
 
 
