@@ -248,4 +248,6 @@ UNTRIED = {
     *("speculation-prefetch", "speculation-prerender", "manifest", "favicon", "attribution"),
     *("webtransport", "worker-webtransport", "webrtc-stun", "webrtc-turn"),
     *("reporting", "nel", "related-origin", "fetchlater-now", "leave-fetchlater"),
+    # Seen not to be tried on a busy machine: the popup can be gone before its script runs.
+    "popup-websocket",
 }
