@@ -188,3 +188,37 @@ async def test_a_call_that_is_cut_off_lets_the_button_go(stage):
         await stage.show(PAGE)
         assert await stage.do("click", "#b") == {}, when
     assert when > 8
+
+
+async def test_a_release_that_comes_late_clicks_nothing(stage):
+    """Input events and questions have ways of their own through the browser: this is the slowest way."""
+    await stage.show(PAGE)
+    session, call, late = stage.tab.session, Call("click"), []
+    native_call, native_post = session.call, session.post
+
+    async def revoked_by_the_press(command):
+        result = await native_call(command)
+        if command.params.get("type") == "mousePressed":
+            call.ended = Code.REVOKED
+        return result
+
+    def held_back(command):
+        if command.params.get("type") == "mouseReleased":
+            late.append(command)
+        else:
+            native_post(command)
+
+    session.call, session.post = revoked_by_the_press, held_back
+    try:
+        with pytest.raises(ActionError) as ended:
+            await stage.agent.call("click", call, sessionId=stage.tab.id, selector="#b")
+    finally:
+        del session.call, session.post
+    assert ended.value.code is Code.REVOKED
+    assert await stage.js("log") == ["pointerdown", "mousedown"]
+    [release] = late
+    await session.call(release)
+    assert "click" not in await stage.js("log")
+    # And then nothing of it is in the way.
+    assert await stage.do("click", "#b") == {}
+    assert (await stage.js("log"))[-1] == "click"

@@ -8,14 +8,19 @@
     edits: ["beforeinput", "keydown", "keypress", "keyup"],
   };
   const LONGEST_MS = 15_000;  // longer than an action may take
-  const REMAINS_MS = 1_000;  // for events that were on their way when it was given up
 
   return function guard(views, kind, accepts, told) {
     const met = new Map();
     const strayed = new Set();
     let shut = false;
+    let released = false;
     function judge(event) {
       if (!event.isTrusted) return;
+      if (/up$/.test(event.type)) {
+        released = true;
+        // After the click, which comes in the same turn as its release.
+        if (shut) soon(down);
+      }
       let ours = false;
       try {
         const node = event.composedPath()[0];
@@ -68,11 +73,14 @@
       clicked: met.has("click"),
     });
     return {
-      down,
-      // Given up: nothing is wanted any more.
+      down: () => {
+        if (!shut) down();
+      },
+      // Given up: nothing is wanted any more. Events have a way of their own through the browser, so it stays for
+      // the release that follows, whatever is asked of it before that has come.
       shut: () => {
         shut = true;
-        setTimeout(down, REMAINS_MS);
+        if (released) soon(down);
       },
     };
   };
