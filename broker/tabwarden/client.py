@@ -35,7 +35,7 @@ from tabwarden.model import ConnectionDescriptor
 from tabwarden.ports import Clock
 from tabwarden.protocol.challenge import Binding, ReceivedChallenge
 from tabwarden.protocol.codec import SUITE, parse_decimal, parse_json
-from tabwarden.protocol.primitives import NativeProvider, PqProvider, X25519Key, hmac_sha384
+from tabwarden.protocol.primitives import NativeProvider, PqProvider, X25519Key
 from tabwarden.protocol.proof import (
     AGENT_ROUTE,
     CHALLENGE_ROUTE,
@@ -46,7 +46,7 @@ from tabwarden.protocol.proof import (
     Proof,
     challenge_body,
     instance_id,
-    mac_input,
+    prove,
 )
 from tabwarden.protocol.seal import (
     CallKeys,
@@ -292,20 +292,18 @@ class AgentClient:
             raise ProtocolViolation("the challenge is from another time")
 
     def _prove(self, label_bytes: bytes, route: bytes, key: bytes, body: bytes) -> tuple[Proof, bytes]:
-        descriptor, nonce, now = self._descriptor, os.urandom(NONCE_BYTES), self._clock.boottime_ms()
-        request_input = mac_input(
+        descriptor = self._descriptor
+        return prove(
+            key,
             label_bytes,
-            METHOD,
             route,
             descriptor.instance,
             descriptor.principal_id,
             descriptor.generation,
-            now,
-            nonce,
+            self._clock.boottime_ms(),
+            os.urandom(NONCE_BYTES),
             body,
         )
-        mac = hmac_sha384(key, request_input)
-        return Proof(descriptor.principal_id, descriptor.generation, now, nonce, mac), request_input
 
 
 def _check_descriptor(descriptor: ConnectionDescriptor, now_wall_ms: int) -> None:

@@ -123,7 +123,6 @@ class HostReason(StrEnum):
     RESULT_SUPPRESSED = "result-suppressed"
     CONNECTION_FAILED = "connection-failed"
     CHALLENGE_POOL_FAILED = "challenge-pool-failed"
-    TRACER_FAILED = "tracer-failed"
     INTERNAL_FAULT = "internal-fault"
 
 

@@ -46,7 +46,8 @@ from tabwarden.protocol.seal import (
 )
 
 from tests.protocol.present import PROVIDERS
-from tests.vectors.generate import FILE, PLANS
+from tests.vectors.exchange import PLANS
+from tests.vectors.generate import FILE
 
 VECTORS = json.loads(FILE.read_text())
 EXCHANGES = VECTORS["exchanges"]
@@ -396,7 +397,7 @@ def meet(exchange: Exchange, failure: Exchange) -> None:
 
 def test_the_generator_makes_the_same_but_for_what_is_random() -> None:
     """One exchange made anew: a change of the code that the frozen file would not show."""
-    from tests.vectors.generate import Exchange as Made
+    from tests.vectors.exchange import Exchange as Made
 
     made, frozen = Made(2, PLANS[2]).record, EXCHANGES[2]
     for part in ("identity", "capability", "m1", "leaf", "binding"):

@@ -162,3 +162,21 @@ def mac_input(
         nonce,
         sha384(body),
     )
+
+
+def prove(
+    key: bytes,
+    label_bytes: bytes,
+    route: bytes,
+    instance: bytes,
+    principal_id: str,
+    generation: int,
+    timestamp: int,
+    nonce: bytes,
+    body: bytes,
+) -> tuple[Proof, bytes]:
+    """The proof of M1 (`k_challenge`) or M3 (`k_request`), and the `mac_input` that it covers."""
+    covered = mac_input(
+        label_bytes, METHOD, route, instance, principal_id, generation, timestamp, nonce, body
+    )
+    return Proof(principal_id, generation, timestamp, nonce, hmac_sha384(key, covered)), covered

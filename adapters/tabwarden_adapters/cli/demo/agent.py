@@ -16,15 +16,12 @@ from tabwarden.connection import LoopbackConnection
 from tabwarden.errors import CallFailed, ClientError
 from tabwarden.limits import NONCE_BYTES
 from tabwarden.model import ConnectionDescriptor
-from tabwarden.protocol.primitives import hmac_sha384
 from tabwarden.protocol.proof import (
     CHALLENGE_ROUTE,
     L_CHALLENGE_REQUEST,
-    METHOD,
     CapabilityKeys,
-    Proof,
     challenge_body,
-    mac_input,
+    prove,
 )
 
 from tabwarden_adapters.credentials import load_descriptor
@@ -49,24 +46,22 @@ async def _replay(descriptor: ConnectionDescriptor) -> dict[str, Any]:
         ed_public=descriptor.ed_public,
         pq_public=descriptor.pq_public,
     )
-    nonce, now, body = os.urandom(NONCE_BYTES), SystemClock().boottime_ms(), challenge_body()
-    signed = mac_input(
+    body = challenge_body()
+    proof, _ = prove(
+        keys.challenge,
         L_CHALLENGE_REQUEST,
-        METHOD,
         CHALLENGE_ROUTE,
         descriptor.instance,
         descriptor.principal_id,
         descriptor.generation,
-        now,
-        nonce,
+        SystemClock().boottime_ms(),
+        os.urandom(NONCE_BYTES),
         body,
     )
-    mac = hmac_sha384(keys.challenge, signed)
-    headers = Proof(descriptor.principal_id, descriptor.generation, now, nonce, mac).headers()
     statuses = []
     for _ in range(2):
         connection = await LoopbackConnection.open(descriptor.address)
-        statuses.append((await connection.post(CHALLENGE_ROUTE, headers, body)).status)
+        statuses.append((await connection.post(CHALLENGE_ROUTE, proof.headers(), body)).status)
         connection.close()
     return {"ok": True, "result": statuses}
 
