@@ -11,6 +11,7 @@ Only `attributes.ANNOTATIONS` may be said of a request. For spans of your own be
 
 from tabwarden_observability.allow_list_exporter import AllowListExporter
 from tabwarden_observability.attributes import ANNOTATIONS, RESOURCE_ATTRIBUTES, SPAN_ATTRIBUTES, Cause
+from tabwarden_observability.metrics import Metrics, setup_metrics
 from tabwarden_observability.otel_context import attached_to, current_span_context
 from tabwarden_observability.records import FinishedRequest, FinishedSpan
 from tabwarden_observability.setup import Tracing, setup_tracing
@@ -25,12 +26,14 @@ __all__ = [
     "Cause",
     "FinishedRequest",
     "FinishedSpan",
+    "Metrics",
     "RingTrace",
     "RingTracer",
     "Tracing",
     "attached_to",
     "current_span_context",
     "phase_summary",
+    "setup_metrics",
     "setup_tracing",
     "waterfall",
 ]

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from tabwarden_observability.allow_list_exporter import AllowListExporter
+from tabwarden_observability.mute import muted
 from tabwarden_observability.record_ring import RecordRing, span_count
 from tabwarden_observability.records import RawRequest
 
@@ -21,7 +22,6 @@ INTERVAL_S: Final = 0.2  # how long the first of a batch waits for company
 BATCH_SPANS: Final = 64  # encoding them holds the interpreter for a ms or two, and the event loop waits
 NAP_S: Final = 0.000_05  # after each request: lets the event loop have the interpreter at once
 
-# The OTLP exporter logs the text of exceptions, with addresses in it, through this logger.
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
@@ -165,14 +165,11 @@ class ExportBridge:
     def _run(self) -> None:
         # Otherwise an instrumented HTTP library would make spans of our exports, and those would be exported.
         attach(set_value(_SUPPRESS_INSTRUMENTATION_KEY, True))
-        mute = _MuteThread(threading.get_ident())
-        logger = logging.getLogger(_EXPORTER_LOGGER)
-        logger.addFilter(mute)
-        try:
-            self._work()
-        finally:
-            self._sink.close()
-            logger.removeFilter(mute)
+        with muted(_EXPORTER_LOGGER):
+            try:
+                self._work()
+            finally:
+                self._sink.close()
 
     def _work(self) -> None:
         ring = self._ring
@@ -225,14 +222,3 @@ class ExportBridge:
         if lost and not self._failing:
             _LOG.warning("traces cannot be exported; %d spans dropped so far", self.dropped)
         self._failing = bool(lost)
-
-
-class _MuteThread(logging.Filter):
-    """Silences a logger for one thread; a host's own exporter may log as it likes."""
-
-    def __init__(self, ident: int) -> None:
-        super().__init__()
-        self._ident = ident
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return threading.get_ident() != self._ident

@@ -1,27 +1,21 @@
 """Sets tracing up from the standard `OTEL_*` environment, and takes it down again within a bound.
 
-Read here: `OTEL_SDK_DISABLED`, `OTEL_TRACES_EXPORTER` (`otlp`, `console`, `none`, or several with commas),
-`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` and the two `..._PROTOCOL` variables. The
-OpenTelemetry SDK itself reads `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER` and the
-other `OTEL_EXPORTER_OTLP_*` (OpenTelemetry specification, "Environment Variable Specification").
-
-Unlike the specification, nothing is exported unless an exporter or an endpoint was named: a fresh install
-connects to nothing, and keeps the latest requests in memory for the person who runs it.
+Without an exporter or an endpoint in the environment (`environment`) nothing is exported, and the latest
+requests are kept in memory for the person who runs the broker.
 """
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Final, TextIO
 
 import trio
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_observability.attributes import SpanNames
+from tabwarden_observability.environment import disabled, exporters_named, own_resource
 from tabwarden_observability.exporter_bridge import (
     INTERVAL_S,
     ExportBridge,
@@ -111,7 +105,7 @@ def setup_tracing(
             raise ConfigurationError("provider must be an opentelemetry.sdk.trace.TracerProvider")
         if exporters is not None:
             raise ConfigurationError("give a provider or exporters: a provider has its own")
-    if _disabled():
+    if disabled():
         return Tracing(RingTracer(keep=keep), provider or _own_provider(), None)
     waiting = RecordRing(ring)
     sink: SpanSink
@@ -143,40 +137,12 @@ class _Builder:
 
 
 def _own_provider() -> TracerProvider:
-    resource = Resource.create()
-    # What the SDK calls a program that was given no name in the environment.
-    if str(resource.attributes[SERVICE_NAME]).startswith("unknown_service"):
-        resource = resource.merge(Resource({SERVICE_NAME: "tabwarden"}))
     # No exit handler: it could wait for a dead collector.
-    return TracerProvider(resource=resource, shutdown_on_exit=False)
-
-
-def _variable(name: str) -> str:
-    return os.environ.get(name, "").strip()
-
-
-def _disabled() -> bool:
-    return _variable("OTEL_SDK_DISABLED").lower() == "true"
+    return TracerProvider(resource=own_resource(), shutdown_on_exit=False)
 
 
 def _exporters_of_environment(console: TextIO | None) -> list[SpanExporter]:
-    named = _variable("OTEL_TRACES_EXPORTER").lower()
-    if not named:
-        endpoints = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-        named = "otlp" if any(_variable(name) for name in endpoints) else "none"
-    exporters: list[SpanExporter] = []
-    for name in dict.fromkeys(part.strip() for part in named.split(",")):
-        if name == "otlp":
-            exporters.append(_otlp())
-        elif name == "console":
-            exporters.append(ConsoleSpanExporter(out=console or sys.stderr))
-        elif name != "none":
-            raise ConfigurationError("OTEL_TRACES_EXPORTER must be otlp, console or none")
-    return exporters
-
-
-def _otlp() -> SpanExporter:
-    protocol = _variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or _variable("OTEL_EXPORTER_OTLP_PROTOCOL")
-    if protocol not in ("", "http/protobuf"):
-        raise ConfigurationError("OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf")
-    return OTLPSpanExporter()
+    return [
+        OTLPSpanExporter() if name == "otlp" else ConsoleSpanExporter(out=console or sys.stderr)
+        for name in exporters_named("TRACES")
+    ]

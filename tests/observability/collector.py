@@ -1,9 +1,13 @@
-"""A small OTLP/HTTP receiver on loopback: keeps every span it was sent, decoded."""
+"""A small OTLP/HTTP receiver on loopback: keeps every span and metric it was sent, decoded."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
@@ -13,15 +17,20 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 class Collector:
     def __init__(self, status: int = 200) -> None:
         self.requests: list[ExportTraceServiceRequest] = []
+        self.metric_requests: list[ExportMetricsServiceRequest] = []
         self.paths: list[str] = []
-        received, paths = self.requests, self.paths
+        received, metrics, paths = self.requests, self.metric_requests, self.paths
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 paths.append(self.path)
-                received.append(ExportTraceServiceRequest.FromString(body))
-                answer = ExportTraceServiceResponse().SerializeToString()
+                if self.path == "/v1/metrics":
+                    metrics.append(ExportMetricsServiceRequest.FromString(body))
+                    answer = ExportMetricsServiceResponse().SerializeToString()
+                else:
+                    received.append(ExportTraceServiceRequest.FromString(body))
+                    answer = ExportTraceServiceResponse().SerializeToString()
                 self.send_response(status)
                 self.send_header("content-length", str(len(answer)))
                 self.end_headers()

@@ -37,6 +37,7 @@ ADDRESSES_TRIED = 3
 READ_BYTES = 64 * 1024
 HOSTS_COUNTED = 256  # more than the sites and their suppliers of a day
 OTHER_HOSTS = "(other)"
+REFUSED_HOSTS = "(refused)"
 BACKLOG = 128
 
 
@@ -55,6 +56,11 @@ class Egress(StrEnum):
     CAPACITY = "capacity"
 
 
+_POLICY_ALLOWED = frozenset(
+    {Egress.CONNECTED, Egress.ADDRESS, Egress.OWN_PORT, Egress.UNRESOLVED, Egress.UNREACHABLE}
+)
+
+
 class EgressCounters(Protocol):
     """Told of each outcome. `host` is "" where no host was named. Must not block or raise."""
 
@@ -63,24 +69,40 @@ class EgressCounters(Protocol):
 
 class HostCounts:
     """Counts by host and outcome; after `HOSTS_COUNTED` hosts, all others together. Implements
-    `EgressCounters`."""
+    `EgressCounters`.
+
+    Hosts that the policy does not allow are counted apart: a page can make up as many of those as it likes,
+    and must not crowd out the others.
+    """
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, Egress]] = Counter()
         self._hosts: set[str] = set()
+        self._refused: set[str] = set()
 
     def count(self, host: str, outcome: Egress) -> None:
         """Add one."""
-        if host not in self._hosts:
-            if len(self._hosts) >= HOSTS_COUNTED:
+        known = self._hosts if outcome in _POLICY_ALLOWED else self._refused
+        if host not in known:
+            if len(known) >= HOSTS_COUNTED:
                 host = OTHER_HOSTS
             else:
-                self._hosts.add(host)
+                known.add(host)
         self._counts[host, outcome] += 1
 
     def counts(self) -> dict[tuple[str, Egress], int]:
         """A copy of all counts."""
         return dict(self._counts)
+
+    def for_metrics(self) -> dict[tuple[str, str], int]:
+        """The counts with no host named but those that the policy allows: others are text of pages.
+
+        May be called from any thread.
+        """
+        told: Counter[tuple[str, str]] = Counter()
+        for (host, outcome), count in self.counts().items():
+            told[host if outcome in _POLICY_ALLOWED else REFUSED_HOSTS, outcome.value] += count
+        return dict(told)
 
 
 class EndpointPolicy(Protocol):

@@ -8,10 +8,10 @@ import trio
 from tabwarden import AgentControl, start_agent_control
 from tabwarden.errors import HostReason
 from tabwarden.providers import load_provider
-from tabwarden_observability import Tracing, setup_tracing
+from tabwarden_observability import Tracing, setup_metrics, setup_tracing
 
 from tabwarden_adapters.audit import DurableAuditLog, durable_audit_log
-from tabwarden_adapters.browser import GrantEnds, guarded_chromium
+from tabwarden_adapters.browser import GrantEnds, HostCounts, guarded_chromium
 from tabwarden_adapters.cli.settings import ServeSettings
 from tabwarden_adapters.credentials import DescriptorStore, auto_protector
 from tabwarden_adapters.policy import StaticPolicy
@@ -46,7 +46,8 @@ async def running_broker(
     provider = load_provider(settings.provider)
     chosen = await trio.to_thread.run_sync(auto_protector)
     store = DescriptorStore(settings.connection_path, chosen.protector)
-    tracing = setup_tracing()
+    tracing, metrics, egress = setup_tracing(), setup_metrics(), HostCounts()
+    metrics.observe_egress(egress.for_metrics)
     try:
         async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
             async with guarded_chromium(
@@ -55,6 +56,7 @@ async def running_broker(
                 lambda: policy.policy_version,
                 context=settings.browser_context,
                 headless=settings.headless,
+                counters=egress,
             ) as browser:
                 control = await start_agent_control(
                     nursery,
@@ -77,4 +79,5 @@ async def running_broker(
                         await trio.to_thread.run_sync(store.remove)
             nursery.cancel_scope.cancel()
     finally:
+        await metrics.shutdown()
         await tracing.shutdown()
