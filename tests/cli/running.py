@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,11 +60,17 @@ def tabwarden(home: Path, *arguments: str, text: str | None = None) -> Finished:
 
 
 @contextmanager
-def serving(home: Path, *arguments: str) -> Iterator[tuple[dict[str, Any], "subprocess.Popen[str]"]]:
+def serving(
+    home: Path, *arguments: str, variables: Mapping[str, str] | None = None
+) -> Iterator[tuple[dict[str, Any], "subprocess.Popen[str]"]]:
     """`tabwarden serve --headless` while the block runs: its ready line and its process."""
     command = [sys.executable, "-m", "tabwarden_adapters.cli", "serve", "--headless", *arguments]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(home)
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment(home), **(variables or {})},
     )
     try:
         assert process.stdout is not None

@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import stat
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tabwarden_adapters.audit import read_records, verify_log
 
 from tests.cli.running import LIMIT_S, serving, tabwarden
+from tests.observability.collector import Collector
 
 
 def chromium_processes(profile_of: int) -> list[str]:
@@ -86,3 +89,45 @@ def test_no_secret_is_on_a_command_line_or_in_the_output(tmp_path: Path) -> None
         command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         assert b"token" not in command
         assert "token" not in json.dumps(ready)
+
+
+class _Page(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "4")
+        self.end_headers()
+        self.wfile.write(b"page")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_traces_and_metrics_of_a_call_reach_a_collector(tmp_path: Path) -> None:
+    site = ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=site.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{site.server_port}/"
+    try:
+        with Collector() as collector:
+            variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint}
+            arguments = ("--scope", "navigate", "--allow-host", f"127.0.0.1:{site.server_port}")
+            with serving(tmp_path, *arguments, variables=variables) as (_, process):
+                went = tabwarden(tmp_path, "call", "navigate", "--arg", f"url={url}")
+                assert went.status == 0, went.err
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(LIMIT_S) == 0
+            assert "agent.request" in {span.name for span in collector.spans}
+            points = [
+                {pair.key: pair.value.string_value for pair in point.attributes}
+                for request in collector.metric_requests
+                for resource in request.resource_metrics
+                for scope in resource.scope_metrics
+                for metric in scope.metrics
+                if metric.name == "tabwarden.egress.connections"
+                for point in metric.sum.data_points
+            ]
+            assert {"server.address": "127.0.0.1", "tabwarden.egress.outcome": "connected"} in points
+    finally:
+        site.shutdown()
+        site.server_close()
+        thread.join()
