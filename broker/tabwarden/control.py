@@ -49,6 +49,7 @@ from tabwarden.service.request_scope import Cause
 from tabwarden.service.runtime import Runtime
 
 LOOPBACK: Final = "127.0.0.1"
+EXPIRY_CHECK_S: Final = 1.0  # wall time can be set, so an expiry is looked for and not waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,18 @@ class AgentControl:
         calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
         if capability is not None:
             self._note("principal-revoked", capability)
+        await self._settle(calls)
+
+    async def end_expired(self) -> None:
+        """End the principals whose time is over, as a revocation does. The broker does so by itself, once a
+        second; nothing that has expired works until then either."""
+        registry, now = self._runtime.registry, self._runtime.wall_ms()
+        over = [capability for capability in registry if not registry.is_current(capability, now)]
+        calls = []
+        for capability in over:
+            registry.remove(capability.principal_id)
+            calls += self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
+            self._note("principal-expired", capability)
         await self._settle(calls)
 
     async def revoke(self) -> None:
@@ -352,7 +365,9 @@ async def _run(
             if endpoint is not None:
                 nursery.start_soon(endpoint.serve)
                 nursery.start_soon(endpoint.watch)
-            task_status.started(AgentControl(runtime, nursery, endpoint, asgi, persist))
+            control = AgentControl(runtime, nursery, endpoint, asgi, persist)
+            nursery.start_soon(_end_expired, control)
+            task_status.started(control)
     except* Exception:
         # Ours, and not the host's: the broker is gone, which its callers see as a closed connection.
         runtime.report(HostReason.INTERNAL_FAULT)
@@ -370,6 +385,12 @@ async def _keep_pool(runtime: Runtime) -> None:
             # Callers wait for a challenge until their deadline; the broker goes on trying.
             runtime.report(HostReason.CHALLENGE_POOL_FAILED)
             await trio.sleep(1)
+
+
+async def _end_expired(control: AgentControl) -> None:
+    while True:
+        await trio.sleep(EXPIRY_CHECK_S)
+        await control.end_expired()
 
 
 async def _summarize_refusals(runtime: Runtime) -> None:

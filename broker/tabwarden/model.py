@@ -153,9 +153,11 @@ class RefusalSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleEvent:
-    """The broker itself: started, revoked, closed, or a principal issued or revoked."""
+    """The broker itself: started, revoked, closed, or a principal issued, revoked or expired."""
 
-    event: Literal["started", "revoked", "closed", "principal-issued", "principal-revoked"]
+    event: Literal[
+        "started", "revoked", "closed", "principal-issued", "principal-revoked", "principal-expired"
+    ]
     wall_ms: int
     boot_ms: int
     principal_id: str | None = None

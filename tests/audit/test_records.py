@@ -45,7 +45,9 @@ EVENTS: st.SearchStrategy[AuditEvent] = (
     )
     | st.builds(
         LifecycleEvent,
-        event=st.sampled_from(["started", "revoked", "closed", "principal-issued", "principal-revoked"]),
+        event=st.sampled_from(
+            ["started", "revoked", "closed", "principal-issued", "principal-revoked", "principal-expired"]
+        ),
         wall_ms=TIMES,
         boot_ms=TIMES,
         principal_id=SHORT,

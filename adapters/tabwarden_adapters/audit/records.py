@@ -27,7 +27,9 @@ from tabwarden.model import AgentEvent, AuditEvent, AuditOutcome, LifecycleEvent
 MAX_TEXT_BYTES = 256  # of one text as JSON: longer than any name, id or rule that we make ourselves
 CUT_MARK = "[cut]"  # ends a text that was longer
 
-_LIFECYCLE = Literal["started", "revoked", "closed", "principal-issued", "principal-revoked"]
+_LIFECYCLE = Literal[
+    "started", "revoked", "closed", "principal-issued", "principal-revoked", "principal-expired"
+]
 _encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
 _encode_fast = msgspec.json.Encoder().encode
 

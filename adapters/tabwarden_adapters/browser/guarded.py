@@ -108,7 +108,7 @@ class GrantEnds:
     def _tell(self, event: LifecycleEvent) -> None:
         if event.event in ("revoked", "closed"):
             self._guard.end_all()
-        elif event.event == "principal-revoked":
+        elif event.event in ("principal-revoked", "principal-expired"):
             self._guard.end(event.principal_id)
         elif event.event == "principal-issued":
             self._guard.end(event.principal_id, but_generation=event.generation)
