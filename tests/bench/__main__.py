@@ -14,6 +14,8 @@ from pathlib import Path
 
 import trio
 
+from tests.bench.browser_measure import BrowserFindings, browser_figures, browser_goals, measure_browser
+from tests.bench.browser_table import show_browser
 from tests.bench.load import decode_samples
 from tests.bench.measure import Cell, Findings, Running, running
 from tests.bench.process import Child, child
@@ -70,7 +72,7 @@ async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Pa
             found.forged = await one.forged()
 
 
-async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> Findings:
+async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> tuple[Findings, BrowserFindings]:
     """Every measurement, within a time."""
     found = Findings()
     rounds, seconds = (QUICK_ROUNDS, QUICK_CELL_S) if quick else (ROUNDS, CELL_S)
@@ -78,7 +80,8 @@ async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> Finding
         await load_rounds(found, measured, folder, rounds, seconds)
         await idle_connections(found, measured, folder)
         await forged_requests(found, measured, folder)
-    return found
+        browser = await measure_browser(folder / "browser", quick)
+    return found, browser
 
 
 def main() -> int:
@@ -90,10 +93,12 @@ def main() -> int:
     OUTPUT.mkdir(exist_ok=True)
     # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
     with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
-        found = trio.run(bench, measured, Path(folder).resolve(), quick)
-    judged = goals(found)
-    rows = [row.as_json() for row in (*judged, *figures(found))]
+        found, browser = trio.run(bench, measured, Path(folder).resolve(), quick)
+    judged = [*goals(found), *browser_goals(browser)]
+    of_browser = browser_figures(browser, found.floor.quantile(0.5))
+    rows = [row.as_json() for row in (*judged, *figures(found), *of_browser)]
     (OUTPUT / "bench.json").write_text(json.dumps(rows, indent=1) + "\n")
+    show_browser(browser)
     show(measured, found, judged)
     return 0 if all(row.holds for row in judged) else 1
 
