@@ -2,6 +2,7 @@
 # make test    install, then run the tests
 # make check   everything a change must pass: format, lint, types, import directions, tests, coverage
 # make bench   measure; prints a table and writes build/bench.json
+# make large   the tests with large input in full: some minutes
 # make mutants remove one check at a time; the tests must notice each
 
 SHELL := /bin/bash
@@ -13,7 +14,7 @@ WORKERS ?= auto
 # Coverage of these rooms is demanded; the others are reported.
 COVERED := broker/tabwarden/*
 
-.PHONY: demo test check format lint types imports coverage bench mutants vectors clean install dev chromium node
+.PHONY: demo test check format lint types imports coverage bench large mutants vectors clean install dev chromium node
 
 $(VENV)/.installed: pyproject.toml
 	@.ci/ensure python
@@ -64,6 +65,9 @@ check: format lint types imports coverage
 bench: dev
 	@mkdir -p build
 	@$(PY) -m tests.bench
+
+large: dev chromium
+	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large
 
 mutants: dev chromium node
 	@$(PY) -m tests.mutants

@@ -27,6 +27,15 @@ GOOD: dict[str, Any] = {
             {"ref": "r", "role": "b", "name": "n", "selector": "s", "options": [{"value": "v", "label": "l"}]}
         ]
     },
+    "screenshot": {
+        "image": "aQ==",
+        "mediaType": "image/png",
+        "width": 1,
+        "height": 1,
+        "masked": 0,
+        "origin": "https://a.test",
+        "untrusted": True,
+    },
     "ai": {"text": "t"},
     "application:state": {"ready": True, "policyVersion": 1, "activeTabId": None, "tabCount": 0},
     "bookmarks:list": {

@@ -9,7 +9,7 @@ from tabwarden.authority.projection import project
 from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller, Phase, TraceOutcome
 from tabwarden.ports import ActionAdapter
-from tabwarden_adapters.browser import ChromiumHost, create_agent_adapters
+from tabwarden_adapters.browser import ChromiumHost, create_chromium_adapters
 
 ANYBODY = Caller("agent-1", 1)
 
@@ -78,7 +78,7 @@ class Agent:
 
     def attach(self, host: ChromiumHost) -> None:
         self.host = host
-        self.adapters = create_agent_adapters(host, destination_allowed=self.allowed)
+        self.adapters = create_chromium_adapters(host, destination_allowed=self.allowed)
 
     def allowed(self, caller: Caller, href: str, /) -> bool:
         assert caller == ANYBODY

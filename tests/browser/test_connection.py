@@ -123,6 +123,32 @@ async def test_an_oversized_answer_fails_its_call_only(nursery, connection, tran
     assert again.error is None
 
 
+async def test_an_oversized_event_is_told_to_the_session_that_it_was_for(connection, transport):
+    told = []
+    one, two = [await attached(connection, transport, name) for name in ("S1", "S2")]
+    for name, session in (("S1", one), ("S2", two), ("root", connection.root)):
+        session.on_lost = lambda method, name=name: told.append((name, method))
+    dialog = b'{"method":"Page.javascriptDialogOpening","params":{"url":"'
+    transport.say_raw(Oversized(dialog, b'aa"},"sessionId":"S2"}'))
+    transport.say_raw(Oversized(dialog, b'\\"sessionId\\":\\"S1\\"}"}}'))  # text of a page
+    transport.say_raw(Oversized(dialog, b'"},"sessionId":"S3"}'))
+    transport.say_raw(Oversized(b'{"methods":1', b'"},"sessionId":"S2"}'))
+    done = trio.Event()
+    connection.root.ask(browser.get_version(), lambda _: done.set())
+    transport.say(id=(await transport.heard())["id"], result=VERSION)
+    await done.wait()
+    assert told == [("S2", "Page.javascriptDialogOpening"), ("root", "Page.javascriptDialogOpening")]
+
+
+async def test_a_listener_that_fails_at_an_oversized_event_ends_its_session_only(connection, transport):
+    session = await attached(connection, transport, "S1")
+    session.on_lost = lambda method: 1 / 0
+    transport.say_raw(Oversized(b'{"method":"Page.frameNavigated","params":{', b'},"sessionId":"S1"}'))
+    await session.wait_ended()
+    assert session.ended is EndReason.VIOLATION
+    assert connection.root.ended is None
+
+
 async def test_the_late_answer_of_a_cancelled_call_is_dropped(nursery, connection, transport):
     cancelled = await begin(nursery, connection.root, browser.get_version())
     late = (await transport.heard())["id"]

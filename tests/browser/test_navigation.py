@@ -216,7 +216,7 @@ async def test_an_operation_is_bound_to_what_was_captured(agent, site):
     assert caught.value.code is Code.STALE
     assert call.effects == []
     with pytest.raises(ActionError) as caught:
-        await agent.host.read(captured, 0, Call("read"))
+        await agent.host.run(captured, "() => true", [captured.url], Call("read"))
     assert caught.value.code is Code.STALE
     fresh = await agent.host.navigate(site.url("/a"), agent.host.get_context(None), allowed, call)
     assert agent.host.context_current(fresh.token)

@@ -38,6 +38,7 @@ async def test_an_oversized_message_leaves_its_head_and_the_next_one_whole(ends)
     assert isinstance(message, Oversized)
     assert message.startswith(b'{"id":7,')
     assert len(message) <= 100
+    assert message.tail == b"y" * 64
     assert await transport.receive() == b'{"id":8}'
     os.write(write, b"z" * 150 + b"\0" + b"w" * 100 + b"\0")
     assert isinstance(await transport.receive(), Oversized)

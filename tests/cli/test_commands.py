@@ -19,7 +19,7 @@ def test_actions_is_the_action_table(tmp_path: Path) -> None:
     done = tabwarden(tmp_path, "actions", "--json")
     rows = {row["name"]: row for row in done.result}
     assert list(rows) == list(ACTIONS)
-    assert len(rows) == 22
+    assert len(rows) == 23
     assert {"name", "policy_scope", "internal_scope", "arguments", "result"} <= set(rows["read"])
     assert rows["navigate"]["internal_scope"] == "browser:navigate"
 

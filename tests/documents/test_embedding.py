@@ -5,6 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+from tabwarden.actions import Arguments, Navigate, Read
+from tabwarden.errors import ActionError, Code
+
+from tests.browser.agent import Call
+from tests.browser.host_contract.embedder import own_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -14,19 +20,42 @@ def code_blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def example(number: int) -> dict[str, Any]:
+    """What one of the embedding examples defines."""
+    namespace: dict[str, Any] = {"__name__": "example"}
+    text = code_blocks("docs/embedding.md", "python")[number]
+    exec(compile(text, "docs/embedding.md", "exec"), namespace)  # noqa: S102 - our own document
+    return namespace
+
+
 async def test_the_embedding_example_runs_as_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (example,) = code_blocks("docs/embedding.md", "python")
-    namespace: dict[str, Any] = {"__name__": "example"}
-    exec(compile(example, "docs/embedding.md", "exec"), namespace)  # noqa: S102 - our own document
-    await namespace["main"](tmp_path / "audit")
+    names = example(0)
+    await names["main"](tmp_path / "audit")
     assert "'title': 'Start'" in capsys.readouterr().out
 
 
-def test_the_embedding_example_fits_on_a_screen() -> None:
-    (example,) = code_blocks("docs/embedding.md", "python")
-    assert len(example.splitlines()) <= 40
+async def test_the_example_of_an_own_browser_runs_as_written(tmp_path: Path) -> None:
+    with trio.fail_after(100):
+        async with own_chromium(tmp_path / "profile") as chromium, trio.open_nursery() as nursery:
+            channels = [await chromium.open_tab()]
+            adapters = await example(1)["my_actions"](nursery, channels, {"example.test"})
+            (tab,) = await adapters["sessions"](Arguments(), Call("sessions"))
+            assert (tab.title, tab.foreground) == ("", True)
+            for name, arguments in {
+                "read": Read(),
+                "navigate": Navigate(url="https://elsewhere.test/"),
+            }.items():
+                with pytest.raises(ActionError) as caught:
+                    await adapters[name](arguments, Call(name))
+                assert caught.value.code is Code.DESTINATION_DENIED
+            nursery.cancel_scope.cancel()
+
+
+def test_the_embedding_examples_fit_on_a_screen() -> None:
+    for text in code_blocks("docs/embedding.md", "python"):
+        assert len(text.splitlines()) <= 44
 
 
 def test_the_readme_names_both_commands_on_its_first_screen() -> None:

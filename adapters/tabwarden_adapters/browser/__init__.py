@@ -1,8 +1,21 @@
 """The browser room: a Chromium of our own over a CDP pipe, and the actions that agents may do in it."""
 
-from tabwarden_adapters.browser.adapters import BrowserHost, DestinationPolicy, create_agent_adapters
+from tabwarden_adapters.browser.adapters import create_agent_adapters
 from tabwarden_adapters.browser.capture import ContextToken, TabContext
+from tabwarden_adapters.browser.cdp import Transport
+from tabwarden_adapters.browser.cdp_tab import CdpTab
 from tabwarden_adapters.browser.chromium import Chromium, find_chromium, launch_chromium
+from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
+from tabwarden_adapters.browser.contract import (
+    Acted,
+    AdapterEvent,
+    CapturedContext,
+    Deed,
+    DestinationPolicy,
+    Operation,
+    Page,
+    SessionInfo,
+)
 from tabwarden_adapters.browser.egress_proxy import Egress, EgressCounters, HostCounts
 from tabwarden_adapters.browser.grant_rules import NetworkPolicy
 from tabwarden_adapters.browser.guarded import GrantEnds, Guard, GuardedBrowser, guarded_chromium
@@ -13,10 +26,14 @@ from tabwarden_adapters.browser.network_guard import NetworkGuard
 from tabwarden_adapters.browser.reading import PageWindow
 
 __all__ = [
-    "BrowserHost",
+    "Acted",
+    "AdapterEvent",
+    "CapturedContext",
+    "CdpTab",
     "Chromium",
     "ChromiumHost",
     "ContextToken",
+    "Deed",
     "DestinationPolicy",
     "Egress",
     "EgressCounters",
@@ -26,10 +43,15 @@ __all__ = [
     "HostCounts",
     "NetworkGuard",
     "NetworkPolicy",
+    "Operation",
+    "Page",
     "PageWindow",
+    "SessionInfo",
     "TabContext",
     "TabInfo",
+    "Transport",
     "create_agent_adapters",
+    "create_chromium_adapters",
     "create_isolated_adapters",
     "find_chromium",
     "guarded_chromium",

@@ -6,7 +6,6 @@ clicking.py), and looks again: nothing is completed that is not there to be seen
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 from weakref import WeakSet
 
@@ -21,25 +20,16 @@ from tabwarden_adapters.browser.capture import Binding, Captures, TabContext
 from tabwarden_adapters.browser.cdp import CdpError, Session
 from tabwarden_adapters.browser.cdp.generated import page
 from tabwarden_adapters.browser.clicking import Work, click
+from tabwarden_adapters.browser.contract import Acted, Deed
 from tabwarden_adapters.browser.input import delete, insert
 from tabwarden_adapters.browser.inventory import Tabs
 from tabwarden_adapters.browser.popups import Popups
 from tabwarden_adapters.browser.tab import WORLD, Tab
 from tabwarden_adapters.browser.target_element import Step, hands
 
-Deed = actions.Click | actions.Type | actions.Select | actions.Check | actions.Scroll
-
 FOLLOW_S: Final = 3.0  # a page that a click leads to may take its time; the click is done all the same
 BREATH_S: Final = 0.25  # a frame, which takes 16 ms, and no longer for one that is not painted
 START_S: Final = 0.5  # from a page's asking for a navigation to its start: some ms
-
-
-@dataclass(frozen=True, slots=True)
-class Acted:
-    """What came along with a completed action: dialogs dismissed, and the ids of tabs that it opened."""
-
-    dialogs_dismissed: int
-    opened_sessions: tuple[str, ...]
 
 
 class _Intent(Step, frozen=True):
@@ -80,19 +70,22 @@ class Actor:
         self._without_choosers: WeakSet[Tab] = WeakSet()
         self._watched: WeakSet[Tab] = WeakSet()
 
-    async def act(self, captured: TabContext, deed: Deed, context: CallContext) -> Acted:
-        """Do `deed` on the captured tab, which must be in front.
+    async def act(
+        self, captured: TabContext, deed: Deed, context: CallContext, *, captures: Captures | None = None
+    ) -> Acted:
+        """Do `deed` on the captured tab, which must be in front. `captures`, when given, judge it.
 
         Raises `ActionError`: `conflict` when it is not in front or the page did not keep what was asked for,
         `target-denied`, `stale-ref`, `invalid-arguments` (a selector, or a text that the field would change),
         `stale`, `session-gone`, `browser-management-busy`.
         """
-        tab = self._captures.require(captured.token)
+        captures = captures or self._captures
+        tab = captures.require(captured.token)
         if captured.token.activation is None:
             raise ActionError(Code.CONFLICT)
         if not captured.interactive:
             raise ActionError(Code.TARGET_DENIED, rule="tab-not-interactive")
-        binding = Binding(self._captures, captured.token, context)
+        binding = Binding(captures, captured.token, context)
         with _claimed(tab):
             dialogs = tab.dialogs_dismissed
             popups = Popups(tab, self._tabs, self._root)
@@ -100,7 +93,7 @@ class Actor:
                 await self._no_choosers(tab, binding)
                 with _shielded(tab):
                     async with hands(binding, captured.url) as held:
-                        await _do(Work(self._captures, captured, context, binding, held, popups), deed)
+                        await _do(Work(captures, captured, context, binding, held, popups), deed)
                 opened = await popups.opened()
             finally:
                 popups.close()

@@ -10,7 +10,13 @@ from typing import TypeVar
 from tabwarden.errors import ActionError, Code
 from tabwarden.ports import CallContext
 
-from tabwarden_adapters.browser.cdp import CdpError, Command, SessionEnded, TooManyCommands
+from tabwarden_adapters.browser.cdp import (
+    CdpError,
+    Command,
+    ReplyTooLarge,
+    SessionEnded,
+    TooManyCommands,
+)
 from tabwarden_adapters.browser.inventory import Tabs
 from tabwarden_adapters.browser.tab import Tab
 
@@ -30,7 +36,8 @@ class ContextToken:
 
 @dataclass(frozen=True, slots=True)
 class TabContext:
-    """One captured tab. `url` is the address of its document, as Chromium reports it."""
+    """One captured tab. `url` is the address of its document, as Chromium reports it. `opened` names the tabs
+    that came of an intended navigation."""
 
     session_id: str
     ready: bool
@@ -39,6 +46,7 @@ class TabContext:
     url: str
     token: ContextToken
     policy_version: int
+    opened: tuple[str, ...] = ()
 
 
 class Captures:
@@ -137,4 +145,6 @@ def translated(error: CdpError) -> ActionError:
         return ActionError(Code.SESSION_GONE, committed=None)
     if isinstance(error, TooManyCommands):
         return ActionError(Code.BUSY)
+    if isinstance(error, ReplyTooLarge):
+        return ActionError(Code.RESULT_TOO_LARGE, committed=None)
     return ActionError(Code.FAILURE, committed=None)

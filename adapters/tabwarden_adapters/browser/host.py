@@ -1,27 +1,32 @@
 """The first host behind the adapters: a Chromium that this program runs, with its tabs."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Self
+from dataclasses import replace
+from typing import Any, Self
 
 import trio
 from tabwarden.errors import ActionError, Code
 from tabwarden.ports import CallContext
 
-from tabwarden_adapters.browser.acting import Acted, Actor, Deed
+from tabwarden_adapters.browser.acting import Actor
 from tabwarden_adapters.browser.capture import Binding, Captures, ContextToken, TabContext
 from tabwarden_adapters.browser.cdp import SessionEnded
 from tabwarden_adapters.browser.cdp.generated import browser, page, target
 from tabwarden_adapters.browser.chromium import Chromium
-from tabwarden_adapters.browser.inspecting import ControlWindow, list_controls
+from tabwarden_adapters.browser.contract import Acted, Deed
 from tabwarden_adapters.browser.inventory import Inventory, TabInfo, Tabs
 from tabwarden_adapters.browser.navigation import Allowed, Navigator, translating
-from tabwarden_adapters.browser.reading import PageWindow, read_text
+from tabwarden_adapters.browser.popups import Popups
+from tabwarden_adapters.browser.reading import call_in_document
+from tabwarden_adapters.browser.screenshot import take_shot
+from tabwarden_adapters.browser.shot import Shot
 from tabwarden_adapters.browser.tab import Tab
 from tabwarden_adapters.browser.urls import web_href
 
 Reachable = Callable[[str], Awaitable[bool]]
 BLANK = "about:blank"
+ASK_AGAIN_S = 1.0  # while an earlier question whether to leave is being answered, no other is heard
 SWITCH_S = 0.5  # a switch is told within 20 ms; between two windows there is none
 
 
@@ -112,6 +117,10 @@ class ChromiumHost:
         """Dialogs of a tab dismissed so far."""
         return self._inventory.find(session_id).dialogs_dismissed
 
+    def may_act(self, captured: TabContext) -> bool:
+        """True when agents may do more than read in this tab."""
+        return self._inventory.may_act(self._inventory.find(captured.session_id))
+
     def tab(self, session_id: str | None) -> Tab:
         """An open tab, or the one in front. Raises `ActionError` with `unknown-session`."""
         return self._inventory.find(session_id)
@@ -133,31 +142,48 @@ class ChromiumHost:
         with context.trace.child("cdp.page"):
             self._require_actable(captured)
             await self._require_reachable(url, allowed)
-            return await self._navigator.navigate(url, captured, allowed, context)
+            return await self._go(captured, lambda: self._navigator.navigate(url, captured, allowed, context))
 
     async def reload(self, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
         """See `Navigator.reload`."""
         with context.trace.child("cdp.page"):
-            self._require_actable(captured)
-            return await self._navigator.reload(captured, allowed, context)
+            return await self._go(captured, lambda: self._navigator.reload(captured, allowed, context))
 
     async def step(self, by: int, captured: TabContext, allowed: Allowed, context: CallContext) -> TabContext:
         """See `Navigator.step`."""
         with context.trace.child("cdp.page"):
-            self._require_actable(captured)
-            return await self._navigator.step(by, captured, allowed, context)
+            return await self._go(captured, lambda: self._navigator.step(by, captured, allowed, context))
 
-    async def read(self, captured: TabContext, offset: int, context: CallContext) -> PageWindow:
-        """See `reading.read_text`."""
+    async def _go(self, captured: TabContext, load: Callable[[], Awaitable[TabContext]]) -> TabContext:
+        """`load`, and name the tabs that the page has opened meanwhile. When one of them is in front of it
+        now, that is no switch of tabs: the fresh capture is one in the background."""
+        tab = self._require_actable(captured)
+        popups = Popups(tab, self._inventory, self._root)
+        try:
+            fresh = await load()
+            opened = await popups.opened()
+        finally:
+            popups.close()
+        token, front = fresh.token, self._inventory.foreground
+        if front is not None and front in opened:
+            token = replace(token, activation=None)
+        return replace(
+            fresh, token=token, foreground=front is tab, opened=tuple(popup.id for popup in opened)
+        )
+
+    async def run(
+        self, captured: TabContext, script: str, arguments: Sequence[Any], context: CallContext
+    ) -> object:
+        """See `reading.call_in_document`; the first argument is the captured address."""
         with context.trace.child("cdp.runtime"):
             binding = Binding(self._captures, captured.token, context)
-            return await read_text(binding, captured.url, offset)
+            return await call_in_document(binding, script, *arguments)
 
-    async def inspect(self, captured: TabContext, cursor: int, context: CallContext) -> ControlWindow:
-        """See `inspecting.list_controls`."""
-        with context.trace.child("cdp.runtime"):
+    async def shot(self, captured: TabContext, texts: bool, context: CallContext) -> Shot:
+        """See `screenshot.take_shot`."""
+        with context.trace.child("cdp.page"):
             binding = Binding(self._captures, captured.token, context)
-            return await list_controls(binding, captured.url, cursor)
+            return await take_shot(binding, captured.url, self._inventory.change, texts=texts)
 
     async def act(self, captured: TabContext, deed: Deed, context: CallContext) -> Acted:
         """See `Actor.act`."""
@@ -234,11 +260,15 @@ class ChromiumHost:
                 seen = tab.version
                 if tab.refusals > refusals:
                     raise ActionError(Code.CONFLICT)
-                await tab.change(seen)
+                with trio.move_on_after(ASK_AGAIN_S) as waited:
+                    await tab.change(seen)
+                if waited.cancelled_caught:
+                    tab.session.post(page.close())
             context.effects_done()
             if was_in_front:
+                # An opener may only now tell that it had gone behind, and then that it is back.
                 with trio.move_on_after(SWITCH_S):
-                    while self._inventory.foreground is None:
+                    while (front := self._inventory.foreground) is None or front.shown < tab.shown:
                         await self._inventory.change()
 
     def _require_actable(self, captured: TabContext) -> Tab:

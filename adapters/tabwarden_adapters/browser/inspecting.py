@@ -9,7 +9,6 @@ from tabwarden.errors import ActionError, Code
 
 from tabwarden_adapters.browser import page as scripts
 from tabwarden_adapters.browser import reading
-from tabwarden_adapters.browser.capture import Binding
 from tabwarden_adapters.browser.selectors import target
 from tabwarden_adapters.browser.text import visible_text
 
@@ -53,13 +52,15 @@ class _Answer(msgspec.Struct):
     cut: bool
 
 
-async def list_controls(binding: Binding, url: str, cursor: int) -> ControlWindow:
-    """The visible, non-sensitive controls of the document at `url` (as captured) from number `cursor` on.
+async def list_controls(run: reading.Run, cursor: int) -> ControlWindow:
+    """The visible, non-sensitive controls of the captured document from number `cursor` on.
 
     Raises `ActionError` as `reading.read_text` does.
     """
     limits = (CONTROLS, CHARACTERS, reading.BUDGET_MS)
-    answer = await reading.call_in_document(binding, scripts.INSPECT, url, cursor, *limits)
+    answer = await run(scripts.INSPECT, cursor, *limits)
+    if answer is None:
+        raise ActionError(Code.STALE)
     try:
         window = msgspec.convert(answer, _Answer)
     except msgspec.ValidationError:

@@ -3,18 +3,21 @@
 import uuid
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 import trio
 from tabwarden.errors import ActionError, Code
 
-from tabwarden_adapters.browser.cdp import Connection, Session
+from tabwarden_adapters.browser.cdp import CommandFailed, Connection, ReplyUnreadable, Session
 from tabwarden_adapters.browser.cdp.generated import runtime, target
-from tabwarden_adapters.browser.tab import Tab
+from tabwarden_adapters.browser.tab import MAX_ADDRESS, Tab
 from tabwarden_adapters.browser.text import visible_title
 
 ATTACH_S = 10.0  # the first tabs of a starting browser
+TITLES = 16_000  # characters of all titles: so that 200 tabs with long ones can still be listed in one reply
+TOGETHER = 1_000_000  # characters: of so much, and no more, Chromium's answer may be made at once
 PAGES = [target.FilterEntry(type="page")]  # no workers, no `browser_ui`, no tab or browser targets
 
 
@@ -89,14 +92,32 @@ class Inventory:
         Titles are asked for: Chromium tells no change of them (`Target.targetInfoChanged` comes before the
         title is read). The browser itself answers, however busy the pages are.
         """
-        found = await self._connection.root.call(target.get_targets(filter=PAGES))
-        titles = {info.target_id: visible_title(info.title) for info in found.target_infos}
+        titles = await self._titles()
         front = self.foreground
         return [
             TabInfo(tab.id, titles.get(tab.target_id, ""), tab is front, tab.document.url)
             for tab in self.tabs()
             if tab.document is not None
         ]
+
+    async def _titles(self) -> dict[str, str]:
+        """By target id. Addresses of up to 2 MB come along: where they are long, one after another."""
+        root, most = self._connection.root, TITLES // max(1, len(self._tabs))
+        lengths = (len(tab.document.url) or MAX_ADDRESS for tab in self.tabs() if tab.document is not None)
+        if sum(lengths) < TOGETHER:
+            try:
+                found = await root.call(target.get_targets(filter=PAGES))
+            except ReplyUnreadable:
+                pass  # tabs that agents may not know of
+            else:
+                return {info.target_id: visible_title(info.title)[:most] for info in found.target_infos}
+        told = []
+        for tab in self.tabs():
+            with suppress(CommandFailed, ReplyUnreadable):  # closed meanwhile
+                one = await root.call(target.get_target_info(target_id=tab.target_id))
+                told.append((tab, tab.navigation, visible_title(one.target_info.title)[:most]))
+        # A title must not be judged by the address of a later document.
+        return {tab.target_id: title for tab, seen, title in told if tab.navigation == seen}
 
     @property
     def foreground(self) -> Tab | None:

@@ -5,8 +5,9 @@ from functools import partial
 
 from tabwarden.ports import ActionAdapter, CallContext
 
-from tabwarden_adapters.browser.adapters import DestinationPolicy, create_agent_adapters
 from tabwarden_adapters.browser.chromium import Chromium
+from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
+from tabwarden_adapters.browser.contract import DestinationPolicy
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.network_guard import GrantContext, NetworkGuard
 from tabwarden_adapters.browser.opened import with_opened
@@ -24,7 +25,7 @@ class _Isolated:
         self._chromium = chromium
         self._base = base
         self._destination_allowed = destination_allowed
-        self.plain = create_agent_adapters(base, destination_allowed=destination_allowed)
+        self.plain = create_chromium_adapters(base, destination_allowed=destination_allowed)
         self._made: dict[GrantContext, Mapping[str, ActionAdapter]] = {}
 
     async def act(self, name: str, arguments: object, context: CallContext, /) -> object:
@@ -41,7 +42,7 @@ class _Isolated:
         if grant not in self._made:
             self._made = {one: made for one, made in self._made.items() if not one.ended}
             host = self._guard.host(grant, self._chromium, lambda: self._base.policy_version)
-            self._made[grant] = create_agent_adapters(host, destination_allowed=self._destination_allowed)
+            self._made[grant] = create_chromium_adapters(host, destination_allowed=self._destination_allowed)
         return self._made[grant]
 
 
@@ -52,7 +53,7 @@ async def create_isolated_adapters(
     policy_version: Callable[[], int],
     destination_allowed: DestinationPolicy,
 ) -> Mapping[str, ActionAdapter]:
-    """Action name -> adapter, as `create_agent_adapters` gives them, on a Chromium that `guard` guards.
+    """Action name -> adapter, as `create_chromium_adapters` gives them, on a Chromium that `guard` guards.
 
     A caller's context and its first tab are made by its first call. Raises `ActionError` when Chromium is
     gone.

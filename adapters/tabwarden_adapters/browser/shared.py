@@ -10,8 +10,9 @@ from tabwarden.actions import ACTIONS
 from tabwarden.errors import ActionError
 from tabwarden.ports import ActionAdapter, CallContext
 
-from tabwarden_adapters.browser.adapters import DestinationPolicy, create_agent_adapters
 from tabwarden_adapters.browser.chromium import Chromium
+from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
+from tabwarden_adapters.browser.contract import DestinationPolicy
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.opened import with_opened
 from tabwarden_adapters.browser.shared_guard import SharedGuard
@@ -26,7 +27,7 @@ class _Shared:
         self._guard = guard
         self._base = base
         self._destination_allowed = destination_allowed
-        self.plain = create_agent_adapters(base, destination_allowed=destination_allowed)
+        self.plain = create_chromium_adapters(base, destination_allowed=destination_allowed)
 
     async def act(self, name: str, arguments: Any, context: CallContext, /) -> object:
         spec = ACTIONS[name]
@@ -64,7 +65,7 @@ async def create_shared_adapters(
     policy_version: Callable[[], int],
     destination_allowed: DestinationPolicy,
 ) -> Mapping[str, ActionAdapter]:
-    """Action name -> adapter, as `create_agent_adapters` gives them, on a Chromium started with
+    """Action name -> adapter, as `create_chromium_adapters` gives them, on a Chromium started with
     `guard.flags()`. Raises `ActionError` when Chromium is gone."""
     base = await ChromiumHost.start(
         chromium,

@@ -7,6 +7,7 @@ older than the answer to a call. Nothing here waits.
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Protocol
 
 import msgspec
@@ -17,12 +18,15 @@ from tabwarden_adapters.browser.cdp import CdpError, EndReason, Session
 from tabwarden_adapters.browser.cdp.generated import fetch, inspector, page, runtime
 
 WORLD = "tabwarden"  # the name of our isolated world in every document
+# What Chromium itself takes for an address (its `kMaxURLChars`). A page can give its document a longer one.
+MAX_ADDRESS = 2 * 1024 * 1024
+UNKNOWN = ""  # an address that no destination policy allows
 
 
 @dataclass(slots=True)
 class Document:
     """The main frame's committed document. What comes from the back/forward cache is
-    loaded at once."""
+    loaded at once. `url` is `UNKNOWN` when it is too long."""
 
     loader_id: str
     url: str
@@ -33,11 +37,11 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A navigation that started. `kind` is CDP's `navigationType`."""
+    """A navigation that started. `kind` is CDP's `navigationType`. `url` tells its address from others."""
 
     loader_id: str
     kind: str
-    url: str
+    url: bytes
 
 
 class DocumentJudge(Protocol):
@@ -77,9 +81,11 @@ class Tab:
         self.dialogs_dismissed = 0
         self.version = 0
         self.claimed = False  # an action is changing this tab
+        # Handles on our fixed scripts, made ready in the document of one loader: by their source.
+        self._held: tuple[str, dict[str, str]] = ("", {})
         # Told with each report: has it just come to the front, and was it hidden since the last one?
         self.on_shown: Callable[[Tab, bool, bool], None] = lambda tab, came, hidden: None
-        self._requested: deque[str] = deque(maxlen=32)  # addresses that the page asked for
+        self._requested: deque[bytes] = deque(maxlen=32)  # addresses that the page asked for, as in `Start`
         self._watch = 0
         self._on_ended: Callable[[], None] = lambda: None
         self._on_ready: Callable[[], None] = lambda: None
@@ -106,6 +112,13 @@ class Tab:
         Told by its address: the page's event and the browser's may come in either order.
         """
         return any(start.loader_id == loader_id and start.url in self._requested for start in self.started)
+
+    def held(self) -> dict[str, str]:
+        """The handles in the current document; none of an older one is ever given."""
+        loader_id = "" if self.document is None else self.document.loader_id
+        if self._held[0] != loader_id:
+            self._held = (loader_id, {})
+        return self._held[1]
 
     async def change(self, seen: int) -> None:
         """Return once more has been noted here than `seen`, an earlier `version`."""
@@ -134,6 +147,7 @@ class Tab:
         session.on(page.JavascriptDialogOpening, self._dialog)
         session.on(inspector.TargetCrashed, lambda _: self._gone())
         session.on_end = self._gone
+        session.on_lost = self._lost
         session.post(page.enable())
         session.post(inspector.enable())
         session.post(page.set_lifecycle_events_enabled(enabled=True))
@@ -185,13 +199,23 @@ class Tab:
 
     def _moved(self, event: page.NavigatedWithinDocument) -> None:
         if self._main(event.frame_id) and self.document is not None:
-            self.document.url = event.url
+            self.document.url = _bounded(event.url)
+            self.navigation += 1
+            self.wake()
+
+    def _lost(self, method: str) -> None:
+        """An event that was too large: a dialog must not stay open, an address must not be taken for the old
+        one. Whether it was the main frame's cannot be known."""
+        if method == page.JavascriptDialogOpening.METHOD:
+            self._dismiss()  # none that asks to stay: those have no text of a page's
+        elif method in _MOVES and self.document is not None:
+            self.document.url = UNKNOWN
             self.navigation += 1
             self.wake()
 
     def _page_requested(self, event: page.FrameRequestedNavigation) -> None:
         if self._main(event.frame_id) and event.disposition == "currentTab":
-            self._requested.append(event.url)
+            self._requested.append(_mark(event.url))
             self.wake()
 
     def _started(self, event: page.FrameStartedNavigating) -> None:
@@ -199,7 +223,7 @@ class Tab:
             return
         self.in_flight = event.loader_id
         self.given_up = False
-        self.started.append(Start(event.loader_id, event.navigation_type, event.url))
+        self.started.append(Start(event.loader_id, event.navigation_type, _mark(event.url)))
         self.wake()
 
     def _stopped(self, event: page.FrameStoppedLoading) -> None:
@@ -217,10 +241,13 @@ class Tab:
             self.wake()
 
     def _dialog(self, event: page.JavascriptDialogOpening) -> None:
-        # An open dialog blocks every evaluate in this tab. Accepting could confirm anything.
-        self.dialogs_dismissed += 1
         if event.type == "beforeunload":
             self.refusals += 1
+        self._dismiss()
+
+    def _dismiss(self) -> None:
+        # An open dialog blocks every evaluate in this tab. Accepting could confirm anything.
+        self.dialogs_dismissed += 1
         self.session.post(page.handle_java_script_dialog(accept=False))
         self.wake()
 
@@ -283,5 +310,18 @@ class _Shown(msgspec.Struct):
     visible: bool
 
 
+# What changes a document's address.
+_MOVES = (page.FrameNavigated.METHOD, page.DocumentOpened.METHOD, page.NavigatedWithinDocument.METHOD)
+
+
 def _address(frame: page.Frame) -> str:
-    return frame.url + (frame.url_fragment or "")
+    return _bounded(frame.url + (frame.url_fragment or ""))
+
+
+def _bounded(url: str) -> str:
+    return url if len(url) <= MAX_ADDRESS else UNKNOWN
+
+
+def _mark(url: str) -> bytes:
+    """Stands for an address that is only compared: a page may ask for many, of megabytes each."""
+    return blake2b(url.encode("utf-8", "replace"), digest_size=16).digest()

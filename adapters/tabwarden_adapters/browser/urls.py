@@ -1,9 +1,13 @@
 """Addresses, read as Chromium reads them. Only what `ada_url` writes back is judged and sent on."""
 
+from functools import lru_cache
+
 import ada_url
 from tabwarden.errors import ActionError, Code
 
 SCHEMES = ("http:", "https:")
+# Every check of a call asks for the same few addresses. Together these are a megabyte at the most.
+REMEMBERED, REMEMBERED_CHARACTERS = 256, 2_048
 
 
 def web_href(text: str) -> str:
@@ -11,6 +15,11 @@ def web_href(text: str) -> str:
 
     Raises `ActionError(Code.INVALID_ARGUMENTS)` for everything else (WHATWG URL).
     """
+    return _normal(text) if len(text) <= REMEMBERED_CHARACTERS else _normal.__wrapped__(text)
+
+
+@lru_cache(REMEMBERED)
+def _normal(text: str) -> str:
     try:
         url = ada_url.URL(text)
         if url.protocol not in SCHEMES or url.username or url.password:

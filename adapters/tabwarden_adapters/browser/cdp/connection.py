@@ -18,6 +18,7 @@ from tabwarden_adapters.browser.cdp.errors import (
     CdpError,
     CommandFailed,
     EndReason,
+    ReplyTooLarge,
     ReplyUnreadable,
     SessionEnded,
     TooManyCommands,
@@ -64,6 +65,8 @@ class Session:
         self._crashed = False
         self._end = trio.Event()
         self.on_end: Callable[[], None] = lambda: None  # called once, at the end for good
+        # Gets the method of an event that was too large to be taken. The rules of `on` hold.
+        self.on_lost: Callable[[str], None] = lambda method: None
 
     @property
     def ended(self) -> EndReason | None:
@@ -270,13 +273,24 @@ class Connection:
                     self._route(wire.decode(message))
                 except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
                     return EndReason.VIOLATION
+                del message  # of megabytes, perhaps, and the next one may be long in coming
         return EndReason.LOST
 
-    def _refuse(self, head: bytes) -> None:
-        # An event this large is only ever a request that a page makes; unanswered, it stays paused.
-        answer = re.match(rb'\{"id":(\d+),', head)
+    def _refuse(self, message: Oversized) -> None:
+        answer = re.match(rb'\{"id":(\d+),', message)
         if answer:
-            self._settle(int(answer[1]), ReplyUnreadable("too large"))
+            self._settle(int(answer[1]), ReplyTooLarge())
+            return
+        # What a page makes so large: a dialog's text, an address, a request. That, unanswered, stays paused.
+        event = re.match(rb'\{"method":"([A-Za-z.]+)"', message)
+        # Behind everything that a page has a say in, and a quote of a page's own would be escaped.
+        of = re.search(rb'"sessionId":"([0-9A-Za-z-]+)"\}$', message.tail)
+        session = self._sessions.get(of[1].decode()) if of else self.root
+        if event and session is not None:
+            try:
+                session.on_lost(event[1].decode())
+            except Exception:  # as for events
+                self._finish(session)
 
     def _route(self, message: dict[str, Any]) -> None:
         if "id" in message:

@@ -39,6 +39,10 @@ class ReplyUnreadable(CdpError):
     """Chromium's answer was larger than allowed, or not of the documented shape."""
 
 
+class ReplyTooLarge(ReplyUnreadable):
+    """Chromium's answer was larger than a message may be: a page can make some so."""
+
+
 class TooManyCommands(CdpError):
     """More commands wait to be written than Chromium takes: nothing was sent."""
 

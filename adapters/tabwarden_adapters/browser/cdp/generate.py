@@ -21,8 +21,21 @@ from typing import Any
 
 SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Accessibility": (("getPartialAXTree",), ()),
+    "Animation": (("setPlaybackRate",), ()),
     "Browser": (("close", "getVersion", "setDownloadBehavior"), ()),
-    "DOM": (("describeNode", "focus", "getContentQuads", "resolveNode", "scrollIntoViewIfNeeded"), ()),
+    "DOM": (
+        (
+            "describeNode",
+            "disable",
+            "enable",
+            "focus",
+            "getContentQuads",
+            "resolveNode",
+            "scrollIntoViewIfNeeded",
+        ),
+        (),
+    ),
+    "DOMSnapshot": (("captureSnapshot",), ()),
     "Emulation": (("setFocusEmulationEnabled",), ()),
     "Fetch": (
         ("continueRequest", "continueWithAuth", "disable", "enable", "failRequest"),
@@ -31,9 +44,11 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Input": (("dispatchKeyEvent", "dispatchMouseEvent", "insertText"), ()),
     "Inspector": (("enable",), ("targetCrashed", "targetReloadedAfterCrash")),
     "Network": (("disable", "enable", "setBypassServiceWorker"), ("loadingFailed",)),
+    "Overlay": (("disable", "enable", "highlightRect"), ()),
     "Page": (
         (
             "addScriptToEvaluateOnNewDocument",
+            "captureScreenshot",
             "close",
             "createIsolatedWorld",
             "enable",
@@ -49,6 +64,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "setLifecycleEventsEnabled",
             "setPrerenderingAllowed",
             "stopLoading",
+            "waitForDebugger",
         ),
         (
             "documentOpened",
@@ -76,6 +92,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "createTarget",
             "detachFromTarget",
             "disposeBrowserContext",
+            "getTargetInfo",
             "getTargets",
             "setAutoAttach",
         ),

@@ -3,22 +3,29 @@
 import fcntl
 import os
 from collections import deque
-from typing import Protocol
+from typing import Protocol, Self
 
 import trio
 
 # A read result is a few hundred KiB at the very most and a URL at most 2 MiB; a form that a page posts
 # can be any size, and comes inside an event.
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-# Enough of an oversized message to see which call it answers: Chromium writes the id first.
-HEAD_BYTES = 64
+# Enough of an oversized message to see what it was: Chromium writes the id or the method first, and last the
+# session.
+HEAD_BYTES = TAIL_BYTES = 64
 CHUNK_BYTES = 256 * 1024
 
 
 class Oversized(bytes):
-    """The first bytes of a message that was larger than allowed; the rest was dropped unread."""
+    """The first bytes of a message that was larger than allowed, and its last ones as `tail`; the rest was
+    dropped unread."""
 
-    __slots__ = ()
+    tail: bytes
+
+    def __new__(cls, head: bytes, tail: bytes = b"") -> Self:
+        made = super().__new__(cls, head)
+        made.tail = tail
+        return made
 
 
 class Transport(Protocol):
@@ -52,6 +59,7 @@ class PipeTransport:
         self._max = max_message_bytes
         self._buffer = bytearray()
         self._dropping = False
+        self._tail = b""
         self._ready: deque[bytes] = deque()
 
     async def receive(self) -> bytes | None:
@@ -63,18 +71,22 @@ class PipeTransport:
             *ended, rest = chunk.split(b"\0")
             for part in ended:
                 self._append(part)
-                self._ready.append(Oversized(self._buffer) if self._dropping else bytes(self._buffer))
+                whole = bytes(self._buffer)
+                self._ready.append(Oversized(whole, self._tail) if self._dropping else whole)
                 self._buffer.clear()
                 self._dropping = False
             self._append(rest)
         return self._ready.popleft()
 
     def _append(self, part: bytes) -> None:
-        if not self._dropping:
-            self._buffer += part
-            if len(self._buffer) > self._max:
-                self._dropping = True
-                del self._buffer[HEAD_BYTES:]
+        if self._dropping:
+            self._tail = (self._tail + part)[-TAIL_BYTES:]
+            return
+        self._buffer += part
+        if len(self._buffer) > self._max:
+            self._dropping = True
+            self._tail = bytes(self._buffer[-TAIL_BYTES:])
+            del self._buffer[HEAD_BYTES:]
 
     async def send(self, message: bytes) -> None:
         """See `Transport.send`."""

@@ -46,3 +46,4 @@ ACT = compose(
     *("reach.js", "eligible.js", "guard.js", "fields.js", "scroller.js"),
 )
 SHIELD = _source("shield.js")
+SHOT = compose("shot.js", "dom.js", "sensitive.js", "clean.js", "regions.js")

@@ -68,10 +68,10 @@ function (address, cursor, limit, size, budget) {
   const listed = new Set();
   const frames = new Set();
   const UNREAD = 20;
-  let [seen, left, full] = [0, size, false];
+  let [seen, left, full, cut] = [0, size, false, false];
   function collect(survey) {
     for (const item of survey.items) {
-      if (survey.cut || full) return;
+      if (survey.cut || full || cut) return;
       if (item.frame && survey.frame(item)) {
         if (item.survey) collect(item.survey);
         else if (frames.size < UNREAD) frames.add(item.origin);
@@ -79,6 +79,11 @@ function (address, cursor, limit, size, budget) {
       if (!item.control || listed.has(item.control) || !survey.box(item.box, item.state)) continue;
       if (controls.length === limit || left <= 0) {
         full = true;
+        return;
+      }
+      // Each is looked for in the whole document, to find its selector. What was found by then is told.
+      if (survey.late()) {
+        cut = true;
         return;
       }
       listed.add(item.control);
@@ -106,6 +111,6 @@ function (address, cursor, limit, size, budget) {
   if (document.designMode === "on") return { controls, next: null, frames: [], cut: false };
   const survey = visible(document, visit, { until: performance.now() + budget });
   collect(survey);
-  const { cut } = survey;
+  cut = cut || survey.cut;
   return { controls, next: full || cut ? seen : null, frames: [...frames], cut };
 }

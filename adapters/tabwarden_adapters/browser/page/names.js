@@ -5,6 +5,7 @@
 (() => {
   const CHARACTERS = 200;  // a name; what is longer is a text
   const NODES = 400;
+  const ATTRIBUTE = 1_000;  // looked at of a list of words
   const SILENT = new Set("script style template noscript select textarea input option iframe object svg".split(" "));
   const ROLES = new Set(
     ("button link checkbox radio switch tab menuitem menuitemcheckbox menuitemradio option combobox textbox " +
@@ -16,7 +17,7 @@
   const multiple = dom.bound(HTMLSelectElement, "multiple"), size = dom.bound(HTMLSelectElement, "size");
 
   function role(element, name) {
-    const said = dom.attribute(element, "role").trim().toLowerCase().split(/\s+/)[0];
+    const said = dom.attribute(element, "role").trim().slice(0, ATTRIBUTE).toLowerCase().split(/\s+/)[0];
     if (ROLES.has(said)) return said;
     if (name === "a" || name === "area") return dom.has(element, "href") ? "link" : "";
     if (name === "button") return "button";
@@ -62,7 +63,8 @@
   function name(element, kind) {
     const root = dom.root(element);
     const byId = dom.type(root) === 9 ? dom.elementById : root instanceof ShadowRoot && dom.rootElementById;
-    const ids = byId ? dom.attribute(element, "aria-labelledby").split(/\s+/).filter(Boolean).slice(0, 8) : [];
+    const labels = byId ? dom.attribute(element, "aria-labelledby").slice(0, ATTRIBUTE) : "";
+    const ids = labels.split(/\s+/).filter(Boolean).slice(0, 8);
     const pushed = dom.name(element) === "input" && PUSHED.has(dom.inputType(element));
     const sources = [
       () => ids.map((id) => byId(root, id)).filter(Boolean).map(content).join(" "),

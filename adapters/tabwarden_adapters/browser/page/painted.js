@@ -42,8 +42,8 @@
       for (const [inner, one, of] of scopes(rect, scope)) {
         boxes.samples(inner).forEach(([x, y], i) => {
           if (under[i]) return;
-          // What stays in view (its scope is the outermost) sees all that lies there now.
-          for (const thing of at(x, y, one, !one.parent && !of, of)) {
+          // An item that stays in view (its own scope is the outermost) sees all that lies there now.
+          for (const thing of at(x, y, one, !one.parent && inner === rect, of)) {
             if (thing.opaque && layers.compare(thing.order, order) > 0 && !(except && except(thing.element))) {
               under[i] = true;
               return;

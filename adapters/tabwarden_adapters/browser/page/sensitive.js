@@ -48,16 +48,22 @@
     "data-field", "data-name", "formcontrolname", "ng-model", "v-model"];
   const SPOKEN = ["aria-label", "placeholder", "title", "aria-placeholder"];
   const LABEL_CHARACTERS = 200;  // a label; what is longer is a page's text
+  // Names; a class has some hundred characters. What is longer cannot be looked through in the time that there is,
+  // so it counts as sensitive.
+  const LONG = 10_000;
+  const UNREAD = "token";
 
   const computed = (element) => dom.view(dom.ownerDocument(element)).getComputedStyle(element);
 
   function named(text) {
+    if (text.length > LONG) return UNREAD;
     const said = words(text);
     if (said === "") return "";
     for (const [reason, pattern] of RULES) if (pattern.test(said)) return reason;
     return "";
   }
   function firmlyNamed(text, loose) {
+    if (text.length > LONG) return UNREAD;
     const said = words(text);
     if (said === "") return "";
     for (const [reason, , every] of RULES) {
@@ -69,7 +75,9 @@
   }
 
   function autofill(element) {
-    for (const token of dom.attribute(element, "autocomplete").toLowerCase().split(/[\t\n\f\r ]+/)) {
+    const text = dom.attribute(element, "autocomplete");
+    if (text.length > LONG) return UNREAD;
+    for (const token of text.toLowerCase().split(/[\t\n\f\r ]+/)) {
       if (AUTOFILL.has(token)) return AUTOFILL.get(token);
     }
     return "";
@@ -100,7 +108,7 @@
     const texts = [...(around ? [around] : []), ...named].map(labelText);
     const byId = dom.type(root) === 9 ? dom.elementById : root instanceof ShadowRoot && dom.rootElementById;
     for (const key of ["aria-labelledby", "aria-describedby"]) {
-      const ids = byId ? dom.attribute(element, key).split(/\s+/).filter(Boolean).slice(0, 8) : [];
+      const ids = byId ? dom.attribute(element, key).slice(0, LONG).split(/\s+/).filter(Boolean).slice(0, 8) : [];
       for (const target of ids.map((id) => byId(root, id))) if (target) texts.push(labelText(target));
     }
     return texts;
@@ -119,7 +127,9 @@
 
   const FORM_FIELDS = 200;  // looked at of one form
   function inForm(element, form) {
-    const said = words([...NAMES, "aria-label", "action", "class"].map((key) => dom.attribute(form, key)).join(" ; "));
+    const names = [...NAMES, "aria-label", "action", "class"].map((key) => dom.attribute(form, key)).join(" ; ");
+    if (names.length > LONG) return UNREAD;
+    const said = words(names);
     const own = words(["name", "id"].map((key) => dom.attribute(element, key)).find(Boolean) || "");
     if (generic.test(own) && codeForm.test(said)) return "code";
     // Looked for only where it matters: a form can have thousands of fields.

@@ -3,7 +3,7 @@
 // `visit(element, name, style, state, survey)` is called for each element that is not hidden as a whole; false
 // says that nothing inside it is wanted. options: {until (performance.now()), base (for a frame's document)}.
 //
-// A survey: {items, cut, text(item), box(element, state), frame(item)}. Items, in the order of the composed tree:
+// A survey: {items, cut, text(item), box(element, state), frame(item), late()}. Items, in the order of the composed tree:
 // {text, state, ...}, {gap}, {frame, state, survey, origin}, and what `visit` pushes. `cut`: too much work.
 (() => {
   const NODES = 400_000;  // 5 MB of markup are some 100,000
@@ -79,12 +79,12 @@
       flow, abs: flow, fix: { clip: view, scope: VIEW }, ...layers.root, ...(base ? base.state : {}),
       roots: { html, body: propagates ? body : null, painted: style && state.backdrop(style) ? null : body },
     };
-    const survey = { items, text, box, frame, get cut() { return cut; } };
+    const survey = { items, text, box, frame, late, get cut() { return cut; } };
 
     // ---- measuring ------------------------------------------------------------------------------------
     function walk(node, above, level) {
       nodes += 1;
-      if (nodes > NODES || level > DEPTH || ((nodes & 255) === 0 && late())) {
+      if (nodes > NODES || level > DEPTH || ((nodes & 15) === 0 && late())) {
         cut = true;
         return;
       }

@@ -3,6 +3,8 @@ do not edit; change the selection there and generate again."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import field
 
 from tabwarden_adapters.browser.cdp.command import Command, Record
@@ -58,6 +60,15 @@ class Node(Record, frozen=True, kw_only=True):
     ad_provenance: network.AdProvenance | None = None
 
 
+class RGBA(Record, frozen=True, kw_only=True):
+    """`DOM.RGBA`. A structure holding an RGBA color."""
+
+    r: int
+    g: int
+    b: int
+    a: float | None = None
+
+
 class Rect(Record, frozen=True, kw_only=True):
     """`DOM.Rect`. Rectangle."""
 
@@ -92,6 +103,25 @@ def describe_node(
             "pierce": pierce,
         },
         DescribeNodeResult,
+    )
+
+
+def disable() -> Command[None]:
+    """`DOM.disable`. Disables DOM agent for the given page."""
+    return Command("DOM.disable", {}, None)
+
+
+def enable(
+    *,
+    include_whitespace: Literal["none", "all"] | None = None,
+) -> Command[None]:
+    """`DOM.enable`. Enables DOM agent for the given page."""
+    return Command(
+        "DOM.enable",
+        {
+            "includeWhitespace": include_whitespace,
+        },
+        None,
     )
 
 

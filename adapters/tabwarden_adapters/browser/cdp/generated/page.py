@@ -76,6 +76,16 @@ class SecurityOriginDetails(Record, frozen=True, kw_only=True):
 TransitionType = Literal["link", "typed", "address_bar", "auto_bookmark", "auto_subframe", "manual_subframe", "generated", "auto_toplevel", "form_submit", "reload", "keyword", "keyword_generated", "other"]
 
 
+class Viewport(Record, frozen=True, kw_only=True):
+    """`Page.Viewport`. Viewport for capturing screenshot."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    scale: float
+
+
 class VisualViewport(Record, frozen=True, kw_only=True):
     """`Page.VisualViewport`. Visual viewport position, dimensions, and scale."""
 
@@ -224,6 +234,36 @@ def add_script_to_evaluate_on_new_document(
             "runImmediately": run_immediately,
         },
         AddScriptToEvaluateOnNewDocumentResult,
+    )
+
+
+class CaptureScreenshotResult(Record, frozen=True, kw_only=True):
+    """`Page.captureScreenshotResult`. Capture page screenshot."""
+
+    data: str
+
+
+def capture_screenshot(
+    *,
+    format: Literal["jpeg", "png", "webp"] | None = None,
+    quality: int | None = None,
+    clip: Viewport | None = None,
+    from_surface: bool | None = None,
+    capture_beyond_viewport: bool | None = None,
+    optimize_for_speed: bool | None = None,
+) -> Command[CaptureScreenshotResult]:
+    """`Page.captureScreenshot`. Capture page screenshot."""
+    return Command(
+        "Page.captureScreenshot",
+        {
+            "format": format,
+            "quality": quality,
+            "clip": clip,
+            "fromSurface": from_surface,
+            "captureBeyondViewport": capture_beyond_viewport,
+            "optimizeForSpeed": optimize_for_speed,
+        },
+        CaptureScreenshotResult,
     )
 
 
@@ -456,3 +496,8 @@ def set_prerendering_allowed(
 def stop_loading() -> Command[None]:
     """`Page.stopLoading`. Force the page stop all navigations and pending resource fetches."""
     return Command("Page.stopLoading", {}, None)
+
+
+def wait_for_debugger() -> Command[None]:
+    """`Page.waitForDebugger`. Pauses page execution."""
+    return Command("Page.waitForDebugger", {}, None)

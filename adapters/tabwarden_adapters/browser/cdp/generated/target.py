@@ -188,6 +188,26 @@ def dispose_browser_context(
     )
 
 
+class GetTargetInfoResult(Record, frozen=True, kw_only=True):
+    """`Target.getTargetInfoResult`. Returns information about a target."""
+
+    target_info: TargetInfo
+
+
+def get_target_info(
+    *,
+    target_id: str | None = None,
+) -> Command[GetTargetInfoResult]:
+    """`Target.getTargetInfo`. Returns information about a target."""
+    return Command(
+        "Target.getTargetInfo",
+        {
+            "targetId": target_id,
+        },
+        GetTargetInfoResult,
+    )
+
+
 class GetTargetsResult(Record, frozen=True, kw_only=True):
     """`Target.getTargetsResult`. Retrieves a list of available targets."""
 

@@ -1,0 +1,63 @@
+"""What the content inspector must see before it is let out (port `Inspector`)."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+from tabwarden.errors import ActionError, Code
+from tabwarden.ports import Inspector
+
+from tabwarden_adapters.browser.operation import HostOperation, broken
+
+# The directions that an inspector is told.
+FROM_PAGE: Final = "from-page"  # to the agent: read text, controls, titles, bookmarks
+TO_MODEL: Final = "to-model"  # a prompt
+FROM_MODEL: Final = "from-model"  # its answer
+
+
+class Gate:
+    """Lets text pass, or raises. Without an inspector everything passes."""
+
+    def __init__(self, inspector: Inspector | None) -> None:
+        self._inspector = inspector
+
+    async def passes(self, text: str, direction: str, operation: HostOperation) -> None:
+        """Return when `text` may go on. Raises `ActionError` (`content-denied`), or whatever the inspector
+        raised: then nothing of it goes on either."""
+        if self._inspector is None or not text:
+            return
+        operation.check()
+        finding: object = await self._inspector.inspect(text, direction=direction)
+        operation.check()
+        if finding is not None and type(finding) is not str:
+            raise broken(operation.committed)
+
+    async def value_passes(self, value: object, operation: HostOperation) -> None:
+        """`passes` for every text in a result on its way to the agent."""
+        if self._inspector is not None:
+            try:
+                found = "\n".join(_texts(msgspec.to_builtins(value)))
+            except Exception:
+                raise broken(operation.committed) from None
+            await self.passes(found, FROM_PAGE, operation)
+
+    async def lets_title_pass(self, title: str, operation: HostOperation) -> bool:
+        """False for a title that must not pass: one page must not keep the others from being listed."""
+        try:
+            await self.passes(title, FROM_PAGE, operation)
+        except ActionError as error:
+            if error.code is not Code.CONTENT_DENIED:
+                raise
+            return False
+        return True
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
