@@ -4,7 +4,7 @@ The adapters know no CDP: they work on the callbacks of a host (contract.py), of
 the first (chromium_adapters.py). What a callback answers is checked here, whoever the host is.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +29,6 @@ from tabwarden_adapters.browser.contract import (
     Operation,
     PolicyVersion,
     Reload,
-    SessionInfo,
 )
 from tabwarden_adapters.browser.inspecting import list_controls
 from tabwarden_adapters.browser.masking import Painter
@@ -42,8 +41,9 @@ from tabwarden_adapters.browser.operation import (
 )
 from tabwarden_adapters.browser.reading import read_text
 from tabwarden_adapters.browser.recording import Recorder
+from tabwarden_adapters.browser.session_listing import SessionListing
 from tabwarden_adapters.browser.shot import Shot, TakeShot
-from tabwarden_adapters.browser.text import visible_text, visible_title
+from tabwarden_adapters.browser.text import visible_text
 from tabwarden_adapters.browser.urls import destination, origin, web_href
 from tabwarden_adapters.browser.withholding import FROM_MODEL, FROM_PAGE, TO_MODEL, Gate
 
@@ -88,11 +88,11 @@ def create_agent_adapters(
         raise ConfigurationError("app_controls need a policy_version")
     if ai is not None and inspect is None:
         raise ConfigurationError("ai needs an inspector: what is sent to a model must be looked through")
-    adapters = _Adapters(
-        get_context, get_sessions, context_current, policy_version, Gate(inspect), Recorder(audit)
-    )
+    gate, recorder = Gate(inspect), Recorder(audit)
+    adapters = _Adapters(get_context, context_current, policy_version, gate, recorder)
+    listing = SessionListing(get_context, get_sessions, context_current, policy_version, gate, recorder)
     made: dict[str, ActionAdapter] = {
-        "sessions": adapters.sessions,
+        "sessions": listing.sessions,
         "navigate": partial(adapters.navigate, navigate),
         "read": adapters.read,
         "inspect": adapters.inspect,
@@ -116,56 +116,16 @@ class _Adapters:
     def __init__(
         self,
         get_context: GetContext,
-        get_sessions: GetSessions,
         context_current: ContextCurrent,
         policy_version: PolicyVersion | None,
         gate: Gate,
         recorder: Recorder,
     ) -> None:
         self._get_context = get_context
-        self._get_sessions = get_sessions
         self._context_current = context_current
         self._policy_version = policy_version
         self._gate = gate
         self._recorder = recorder
-
-    # ---- inventory ----------------------------------------------------------------------------------
-
-    async def sessions(self, arguments: actions.Arguments, call: CallContext) -> list[actions.Session]:
-        """A title is text of its page: without the right to the page it is withheld."""
-        operation = HostOperation(call, self._policy_version)
-        operation.check()
-
-        async def work() -> list[actions.Session]:
-            with operation.trace.child("host.sessions"):
-                infos: object = await self._get_sessions()
-            operation.check()
-            return [await self._listed(info, operation) for info in _inventory(infos)]
-
-        return await self._recorder.record(operation, work, lambda listed: operation.check())
-
-    async def _listed(self, info: SessionInfo, operation: HostOperation) -> actions.Session:
-        title = visible_title(info.title)
-        captured = self._disclosable(info, operation)
-        passes = captured is not None and await self._gate.lets_title_pass(title, operation)
-        operation.check()
-        if captured is None or not passes or self._context_current(captured.token) is not True:
-            title = ""
-        return actions.Session(id=info.id, title=title, foreground=info.foreground)
-
-    def _disclosable(self, info: SessionInfo, operation: HostOperation) -> CapturedContext | None:
-        """The tab whose title may be told to this caller."""
-        href = destination(info.url)
-        if href is None:
-            return None
-        try:
-            captured = checked_context(self._get_context(info.id), info.id)
-        except ActionError as error:
-            if error.code is Code.FAILURE:
-                raise
-            return None  # it has just gone
-        allowed = captured.ready and permits(captured, operation.caller, href)
-        return captured if allowed else None
 
     # ---- navigation ---------------------------------------------------------------------------------
 
@@ -413,18 +373,6 @@ class _Adapters:
         """The capture and its destination, once more."""
         operation.require_current()
         operation.require_destination()
-
-
-def _inventory(infos: object) -> Sequence[SessionInfo]:
-    """The host's tabs, if that is what it answered. Raises `ActionError`."""
-    if not isinstance(infos, list | tuple) or not all(type(info) is SessionInfo for info in infos):
-        raise broken()
-    if not all(
-        type(info.id) is type(info.title) is type(info.url) is str and type(info.foreground) is bool
-        for info in infos
-    ):
-        raise broken()
-    return infos
 
 
 def _well_typed(acted: Acted) -> bool:
