@@ -100,3 +100,14 @@ async def test_pages_as_a_whole(agent, site, part):
         read[name] = (await agent.call("read"))["text"]
         expected[name] = text
     assert read == expected
+
+
+async def test_every_technique_in_a_frame(agent, site):
+    """A frame of the page's own origin has classes of its own, whatever they are called."""
+    html, shown, _ = hiding.page()
+    frame = "<iframe src=/inner style='width:100%;height:30000px;border:0'></iframe>"
+    site.pages.update({"/": f"<!doctype html><body style='margin:0'>{frame}", "/inner": html})
+    await agent.call("navigate", url=site.url())
+    words = (await agent.call("read"))["text"].replace("xS", "x S").split()
+    assert [word for word in words if word.startswith("H")] == []
+    assert [word for word in words if word.startswith("S")] == shown

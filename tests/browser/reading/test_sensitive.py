@@ -100,3 +100,34 @@ async def test_the_tree_around_says_what_a_field_is(agent, site):
 def test_the_documentation_has_the_table():
     text = (Path(__file__).parents[3] / "docs" / "reading.md").read_text("utf-8")
     assert table() in text
+
+
+@pytest.mark.parametrize("where", ["page", "frame"])
+async def test_examples_in_shadow_trees_are_absent(agent, site, where):
+    """A frame of the page's own origin has classes of its own, whatever they are called."""
+    examples = [
+        re.sub(r"(<\w+)( data-x)", r"\1 value=SECRET\2", one).replace(">y<", ">SECRET<")
+        for row in SENSITIVE
+        for one in row.examples
+    ]
+    trees = "".join(f"<div class=tree><template>{one}</template></div>" for one in examples)
+    hosts = "".join(
+        f"<{host} class=tree><template><input value=SECRET></template></{host.split()[0]}>"
+        for host in ("secret-input", "x-field name=card-number", "x-field aria-label=Password")
+    )
+    inner = f"""<!doctype html>{trees}{hosts}<p>after</p><script>
+      for (const host of document.querySelectorAll(".tree")) {{
+        const template = host.firstElementChild;
+        host.attachShadow({{ mode: "open" }}).innerHTML = template.innerHTML;
+        template.remove();
+      }}
+    </script>"""
+    frame = "<!doctype html><iframe src=/inner width=700 height=9000></iframe>"
+    site.pages.update({"/": inner if where == "page" else frame, "/inner": inner})
+    await agent.call("navigate", url=site.url())
+    text = (await agent.call("read"))["text"]
+    assert "after" in text
+    assert "SECRET" not in text
+    controls = await agent.call("inspect")
+    assert "SECRET" not in str(controls)
+    assert "nextCursor" not in controls

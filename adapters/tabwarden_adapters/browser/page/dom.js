@@ -38,6 +38,7 @@
     // Lower case, and empty for what is not HTML but has an HTML name.
     name: (element) => (namespace(element) === HTML ? localName(element) : ""),
     anyName: localName,
+    svg: (element) => namespace(element) === "http://www.w3.org/2000/svg",
     attribute: (element, key) => attributeOf(element, key) || "",
     has: hasAttribute,
     any: bound(Element, "hasAttributes"),
@@ -86,12 +87,20 @@
       }
       return childNodes(node);
     },
+    // The element whose shadow tree has this root, or null. Not by `instanceof`: a frame has classes of its own.
+    shadowHost: (root) => {
+      try {
+        return type(root) === 11 ? host(root) : null;
+      } catch {
+        return null;  // the content of a template
+      }
+    },
     // The element that `node` is drawn inside, or null at the document.
     composedParent: (node) => {
       const slot = type(node) === 1 ? assignedSlot(node) : textSlot(node);
       const parent = slot || parentNode(node);
       if (!parent || type(parent) === 9) return null;
-      return type(parent) === 11 ? (parent instanceof ShadowRoot ? host(parent) : null) : parent;
+      return type(parent) === 11 ? dom.shadowHost(parent) : parent;
     },
   };
   const slotOfText = bound(Text, "assignedSlot");

@@ -62,7 +62,7 @@
   const PUSHED = new Set(["button", "submit", "reset"]);
   function name(element, kind) {
     const root = dom.root(element);
-    const byId = dom.type(root) === 9 ? dom.elementById : root instanceof ShadowRoot && dom.rootElementById;
+    const byId = dom.type(root) === 9 ? dom.elementById : dom.shadowHost(root) && dom.rootElementById;
     const labels = byId ? dom.attribute(element, "aria-labelledby").slice(0, ATTRIBUTE) : "";
     const ids = labels.split(/\s+/).filter(Boolean).slice(0, 8);
     const pushed = dom.name(element) === "input" && PUSHED.has(dom.inputType(element));

@@ -86,7 +86,7 @@
     const sized = (box) => box.width > 0 && box.height > 0;
     // How much larger an element is drawn than it is laid out.
     function enlarged(element) {
-      if (!(element instanceof HTMLElement) && dom.name(element) === "") return 1;
+      if (dom.name(element) === "") return 1;
       const box = dom.rect(element), width = offsetWidth(element), height = offsetHeight(element);
       return width > 0 && height > 0 ? Math.max(1, box.width / width, box.height / height) : 1;
     }

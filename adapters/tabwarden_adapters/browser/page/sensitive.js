@@ -106,7 +106,7 @@
     const around = dom.closest(element, "label");
     const named = id && [9, 11].includes(dom.type(root)) ? labelsFor(root, id) : [];
     const texts = [...(around ? [around] : []), ...named].map(labelText);
-    const byId = dom.type(root) === 9 ? dom.elementById : root instanceof ShadowRoot && dom.rootElementById;
+    const byId = dom.type(root) === 9 ? dom.elementById : dom.shadowHost(root) && dom.rootElementById;
     for (const key of ["aria-labelledby", "aria-describedby"]) {
       const ids = byId ? dom.attribute(element, key).slice(0, LONG).split(/\s+/).filter(Boolean).slice(0, 8) : [];
       for (const target of ids.map((id) => byId(root, id))) if (target) texts.push(labelText(target));
@@ -164,13 +164,12 @@
   // The tree that it is drawn in: `<secret-input>` around a plain field says what the field is.
   const HOSTS = 8;
   function ofHosts(element) {
-    let root = dom.root(element);
-    for (let depth = 0; depth < HOSTS && root instanceof ShadowRoot; depth += 1) {
-      const host = dom.host(root);
+    let host = dom.shadowHost(dom.root(element));
+    for (let depth = 0; depth < HOSTS && host; depth += 1) {
       const names = [...NAMES, ...SPOKEN, "type"].map((key) => dom.attribute(host, key)).join(" ; ");
       const reason = autofill(host) || named(`${names} ; ${dom.anyName(host)}`);
       if (reason) return reason;
-      root = dom.root(host);
+      host = dom.shadowHost(dom.root(host));
     }
     return "";
   }

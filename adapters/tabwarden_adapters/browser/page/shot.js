@@ -11,7 +11,9 @@ function (address) {
   const stopped = [];
   const outermost = (element) => {
     let svg = null;
-    for (let at = element; at && dom.type(at) === 1; at = dom.parentNode(at)) if (at instanceof SVGSVGElement || dom.anyName(at) === "svg") svg = at;
+    for (let at = element; at && dom.type(at) === 1; at = dom.parentNode(at)) {
+      if (dom.svg(at) && dom.anyName(at) === "svg") svg = at;
+    }
     return svg;
   };
   const paused = dom.bound(SVGSVGElement, "animationsPaused");

@@ -59,7 +59,7 @@
     const contained = /paint|strict|content/.test(style.contain) ? "clip" : "";
     const cutX = cuts(x) || contained, cutY = cuts(y) || contained;
     if (!cutX && !cutY && !scrolls(x) && !scrolls(y)) return flow;
-    const html = element instanceof HTMLElement;
+    const html = dom.name(element) !== "";
     const wide = (html && offsetWidth(element) && (box.right - box.left) / offsetWidth(element)) || 1;
     const high = (html && offsetHeight(element) && (box.bottom - box.top) / offsetHeight(element)) || 1;
     const left = box.left + clientLeft(element) * wide, top = box.top + clientTop(element) * high;

@@ -21,7 +21,6 @@
     ("defs desc title symbol metadata clipPath mask pattern marker linearGradient radialGradient filter script style")
       .split(" "));
   const content = { iframe: dom.bound(HTMLIFrameElement, "contentDocument"), frame: dom.bound(HTMLFrameElement, "contentDocument") };
-  const svg = (element) => dom.name(element) === "" && element instanceof SVGElement;
   const rects = dom.bound(Range, "getClientRects");
   const data = dom.bound(CharacterData, "data");
   const [SPACE, CELL, LINE, PARAGRAPH] = [" ", "\t", "\n", "\n\n"].map((gap) => ({ gap }));
@@ -108,7 +107,7 @@
       if (edge) items.push(edge);
       const wanted = visit(node, name, css, inner, survey);
       if (wanted && (name === "iframe" || name === "frame")) enterFrame(node, name, inner);
-      if (wanted && (name ? !UNSEEN.has(name) : !(svg(node) && UNSEEN_SVG.has(dom.anyName(node))))) {
+      if (wanted && (name ? !UNSEEN.has(name) : !(dom.svg(node) && UNSEEN_SVG.has(dom.anyName(node))))) {
         const closed = name === "details" && !dom.has(node, "open");
         const summary = closed && [...dom.childNodes(node)].find((one) => dom.type(one) === 1 && dom.name(one) === "summary");
         for (const child of closed ? (summary ? [summary] : []) : dom.composedChildren(node)) {
@@ -158,9 +157,9 @@
       if (size < SMALL || parseFloat(css.letterSpacing) <= -ON_TOP * parseFloat(css.fontSize)) return [];
       if (item.state.blur > BLURRED * parseFloat(css.fontSize)) return [];
       const parent = dom.parentNode(item.text);
-      const fill = svg(parent) ? css.fill : css.webkitTextFillColor;
+      const fill = dom.svg(parent) ? css.fill : css.webkitTextFillColor;
       const found = fill === "none" ? [] : [colours.rgba(fill) || null];
-      if (svg(parent) && css.stroke !== "none") found.push(colours.rgba(css.stroke) || null);
+      if (dom.svg(parent) && css.stroke !== "none") found.push(colours.rgba(css.stroke) || null);
       if (parseFloat(css.webkitTextStrokeWidth) > 0) found.push(colours.rgba(css.webkitTextStrokeColor));
       for (const shadow of css.textShadow === "none" ? [] : css.textShadow.split(/,(?![^(]*\))/)) {
         const [x, y, blur] = (shadow.match(/-?[\d.]+px/g) || []).map(parseFloat);

@@ -4,9 +4,20 @@
   if (Object.hasOwn(globalThis, "tabwardenOncePasswords")) return;
   const passwords = new WeakSet();
   Object.defineProperty(globalThis, "tabwardenOncePasswords", { value: passwords });
-  const typeOf = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "type").get;
-  const inside = Object.getOwnPropertyDescriptor(HTMLIFrameElement.prototype, "contentDocument").get;
-  const frameElement = (node) => node instanceof HTMLIFrameElement;
+  // Getters tell what a node is, in frames too: those have classes of their own, and `instanceof` would deny it.
+  const asked = (prototype, key) => {
+    const { get } = Object.getOwnPropertyDescriptor(prototype, key);
+    return (node) => {
+      try {
+        return get.call(node);
+      } catch {
+        return undefined;
+      }
+    };
+  };
+  const typeOf = asked(HTMLInputElement.prototype, "type");
+  const inside = asked(HTMLIFrameElement.prototype, "contentDocument");
+  const hostOf = asked(ShadowRoot.prototype, "host");
   const watched = new WeakSet();
   const observer = new MutationObserver((records) => {
     for (const { target, oldValue } of records) {
@@ -21,8 +32,8 @@
   // Shadow trees are found when somebody goes to one of their fields, which is before it is typed into.
   function met(event) {
     for (const node of event.composedPath()) {
-      if (node instanceof ShadowRoot) observe(node);
-      else if (node instanceof HTMLInputElement && typeOf.call(node) === "password") passwords.add(node);
+      if (hostOf(node)) observe(node);
+      else if (typeOf(node) === "password") passwords.add(node);
     }
   }
   function watch(document) {
@@ -33,7 +44,7 @@
     }
     document.addEventListener("load", ({ target }) => {
       // A frame's document has a world of its own that this one cannot ask.
-      const there = frameElement(target) && inside.call(target);
+      const there = inside(target);
       if (there) watch(there);
     }, true);
   }
