@@ -2,7 +2,7 @@
 # make test    install, then run the tests
 # make check   everything a change must pass: format, lint, types, import directions, tests, coverage
 # make bench   measure; prints a table and writes build/bench.json
-# make large   the tests with large input in full: some minutes
+# make large   the tests with large input and restless pages in full: some minutes
 # make mutants remove one check at a time; the tests must notice each
 
 SHELL := /bin/bash
@@ -67,7 +67,7 @@ bench: dev
 	@$(PY) -m tests.bench
 
 large: dev chromium
-	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large
+	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large tests/browser/large/whole_reading.py tests/browser/screenshot/test_hostile.py
 
 mutants: dev chromium node
 	@$(PY) -m tests.mutants

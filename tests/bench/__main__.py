@@ -6,6 +6,7 @@ goal is a ratio or a count within this one run. Exits with 1 when a goal does no
 
 import argparse
 import json
+import resource
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import trio
 from tests.bench.browser_measure import BrowserFindings, browser_figures, browser_goals, measure_browser
 from tests.bench.browser_table import show_browser
 from tests.bench.load import decode_samples
-from tests.bench.measure import Cell, Findings, Running, running
+from tests.bench.measure import IDLE_MANY, IDLE_MANY_TLS, Cell, Findings, Running, running
 from tests.bench.process import Child, child
 from tests.bench.results import figures, goals
 from tests.bench.stacks import BEARER_QUART, MTLS_KEPT, SUBJECT, Stack, stacks
@@ -62,7 +63,8 @@ async def idle_connections(found: Findings, measured: Sequence[Stack], folder: P
     for stack in measured:
         if stack in (SUBJECT, BEARER_QUART, MTLS_KEPT):
             async with running(stack, folder / f"{stack.name}-idle") as one:
-                found.idle_bytes[stack.name] = await one.idle_bytes()
+                many = IDLE_MANY_TLS if stack is MTLS_KEPT else IDLE_MANY
+                found.idle_bytes[stack.name] = await one.idle_bytes(many)
 
 
 async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Path) -> None:
@@ -91,6 +93,11 @@ def main() -> int:
     quick = parser.parse_args().quick
     measured = stacks()
     OUTPUT.mkdir(exist_ok=True)
+    # The processes inherit it: a connection is a descriptor at each end.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (max(2 * IDLE_MANY, 4096) if most < 0 else min(most, 4096), most)
+    )
     # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
     with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
         found, browser = trio.run(bench, measured, Path(folder).resolve(), quick)

@@ -15,7 +15,7 @@ from tests.bench.control import serve_control
 PRINCIPALS = 64
 # Nothing may be limited but the machine.
 LIMITS = Limits(
-    connections=700,
+    connections=2_500,
     requests_per_minute=10_000_000,
     outstanding_challenges=1000,
     idle_connection_s=120.0,

@@ -1,7 +1,6 @@
 """What a large page costs us: bytes that arrive, and memory that stays. Sizes only: no clocks."""
 
 import gc
-import os
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,6 @@ from tests.browser.agent import Agent
 from tests.browser.site import Site
 
 MB = 1_000_000
-WHOLE = bool(os.environ.get("TABWARDEN_LARGE"))  # `make large`: also what takes minutes
 
 
 class Meter:

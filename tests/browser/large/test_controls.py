@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from tabwarden_adapters.browser import inspecting
 
-from tests.browser.large.conftest import MB, WHOLE, measured
+from tests.browser.large.conftest import MB, measured
+from tests.browser.whole import WHOLE
 
 COUNT = 10_000
 REPLY = 65_536  # bytes of a window as JSON: well within what one reply may be

@@ -3,8 +3,9 @@
 import pytest
 from tabwarden.errors import ActionError, Code
 
-from tests.browser.large.conftest import MB, WHOLE, measured
+from tests.browser.large.conftest import MB, measured
 from tests.browser.reading.probe import in_page
+from tests.browser.whole import WHOLE
 
 PAGE = "<!doctype html><title>t</title><p>here</p><button id=b>b</button>"
 MESSAGES = 40_000

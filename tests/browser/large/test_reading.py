@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.large.conftest import MB, WHOLE, measured
+from tests.browser.large.conftest import MB, measured
 
 WINDOW = 10_000
 MESSAGES = 40_000  # bytes of one call: the window, and what the calls around it answer
@@ -27,21 +27,6 @@ async def test_it_is_read_to_its_end_without_loss_or_repetition(agent, site, met
     assert "".join(parts) == expected
     assert len(parts) == -(-len(expected) // WINDOW)
     assert memory.peak < 2 * MB  # the parts themselves, four bytes for a character
-
-
-@pytest.mark.skipif(not WHOLE, reason="minutes: make large")
-@pytest.mark.timeout(1200)
-async def test_five_megabytes_of_text_to_their_end(agent, site, meter):
-    words = " ".join(f"w{number}" for number in range(670_000))
-    site.pages["/"] = f"<!doctype html><p>{words}</p>"
-    await agent.call("navigate", url=site.url())
-    parts, offset = [], 0
-    while offset is not None:
-        with meter.at_most(MESSAGES):
-            result = await agent.call("read", offset=offset)
-        parts.append(result["text"])
-        offset = result.get("nextOffset")
-    assert "".join(parts) == words
 
 
 @pytest.mark.parametrize("tag", ["p", "pre"])

@@ -8,6 +8,7 @@ from tabwarden.errors import ActionError, Code
 
 from tests.browser.screenshot.conftest import PLAIN
 from tests.browser.screenshot.test_masks import SECRET
+from tests.browser.whole import WHOLE
 
 KEPT = "<p class=p style='position:fixed;left:380px;bottom:0;margin:0'></p>"
 FRAME = "<iframe id=x style='position:absolute;width:150px;height:60px;border:0' src='data:text/html,<body style=background:red>'></iframe>"
@@ -50,6 +51,7 @@ RESTLESS = {
 }
 
 
+LOOKS = 40 if WHOLE else 3
 PARTS = 5  # a browser for each, and not for each page
 
 
@@ -58,7 +60,7 @@ async def test_a_page_that_never_rests_shows_nothing(camera, part):
     for trick in list(RESTLESS)[part::PARTS]:
         await camera.show(KEPT + RESTLESS[trick])
         shown = 0
-        for _ in range(6):
+        for _ in range(LOOKS):
             look = await camera.take()
             assert look.tinged() == 0, trick
             assert look.near(PLAIN) > 500, trick
