@@ -14,7 +14,7 @@ WORKERS ?= auto
 # Coverage of these rooms is demanded; the others are reported.
 COVERED := broker/tabwarden/*
 
-.PHONY: demo test check format lint types imports coverage bench large mutants vectors clean install dev chromium node
+.PHONY: demo test check format lint types imports coverage bench large mutants vectors clean install dev chromium node keystores
 
 $(VENV)/.installed: pyproject.toml
 	@.ci/ensure python
@@ -36,10 +36,13 @@ chromium:
 node: dev
 	@.ci/ensure node
 
+keystores:
+	@.ci/ensure keystores
+
 demo: install chromium
 	@$(BIN)/tabwarden demo
 
-test: dev chromium node
+test: dev chromium node keystores
 	@$(PY) -m pytest -n $(WORKERS) $(ARGS)
 
 format: dev
@@ -54,7 +57,7 @@ types: dev
 imports: dev
 	@$(BIN)/lint-imports
 
-coverage: dev chromium node
+coverage: dev chromium node keystores
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@COVERAGE_FILE=build/coverage/data $(PY) -m coverage run -m pytest -n $(WORKERS)
 	@cd build/coverage && ../../$(PY) -m coverage combine --rcfile=../../pyproject.toml --data-file=data --quiet .

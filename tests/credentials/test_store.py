@@ -14,7 +14,6 @@ from tabwarden.errors import ConfigurationError, DescriptorError
 from tabwarden.model import ConnectionDescriptor
 from tabwarden_adapters.credentials import (
     DescriptorStore,
-    KernelKeyringProtector,
     KeyFileProtector,
     auto_protector,
     default_runtime_dir,
@@ -26,6 +25,7 @@ from tabwarden_adapters.credentials.descriptor_json import (
     descriptor_to_json,
     envelope_from_json,
 )
+from tabwarden_adapters.credentials.selection import KINDS
 
 DESCRIPTOR = ConnectionDescriptor(
     address="127.0.0.1:4711",
@@ -296,7 +296,7 @@ class TestRuntimeDir:
 
 def test_the_strongest_that_works_is_chosen(tmp_path: Path) -> None:
     chosen = auto_protector(tmp_path / "keys")
-    assert chosen.protector.format in (KernelKeyringProtector.format, KeyFileProtector.format)
+    assert chosen.protector.format in {kind.format for kind in KINDS if kind.automatic}
     assert "protects against other users" in chosen.reason
     path = tmp_path / "room" / "x.json"
     DescriptorStore(path, chosen.protector).write(DESCRIPTOR)
@@ -307,9 +307,10 @@ def test_the_key_file_is_chosen_where_there_is_no_keyring(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "unknown")
-    chosen = auto_protector(tmp_path / "keys")
+    kinds = [kind for kind in KINDS if kind.name in ("kernel-keyring", "key-file")]
+    chosen = auto_protector(tmp_path / "keys", kinds=kinds)
     assert chosen.protector.format == "key-file-v1"
     assert "other users only" in chosen.reason
     (tmp_path / "keys").chmod(0o755)
     with pytest.raises(ConfigurationError, match="cannot be protected here"):
-        auto_protector(tmp_path / "keys")
+        auto_protector(tmp_path / "keys", kinds=kinds)

@@ -10,6 +10,7 @@ from tabwarden.model import AgentEvent, AuditEvent, LifecycleEvent
 from tabwarden.ports import ActionAdapter, AuditSink, AuditTicket
 
 from tabwarden_adapters.browser.chromium import Chromium, launch_chromium
+from tabwarden_adapters.browser.contract import AppControl
 from tabwarden_adapters.browser.egress_proxy import EgressCounters
 from tabwarden_adapters.browser.grant_rules import NetworkPolicy
 from tabwarden_adapters.browser.isolated import create_isolated_adapters
@@ -50,8 +51,10 @@ async def guarded_chromium(
     headless: bool = True,
     extra_flags: tuple[str, ...] = (),
     counters: EgressCounters | None = None,
+    app_controls: Mapping[str, AppControl] | None = None,
 ) -> AsyncIterator[GuardedBrowser]:
-    """Run Chromium with a guard while the block runs. Their tasks run in `nursery`.
+    """Run Chromium with a guard while the block runs. Their tasks run in `nursery`. `app_controls` are added
+    to what the browser itself can do.
 
     Raises `ConfigurationError` as `launch_chromium` does, `ActionError` when Chromium ends at once.
     """
@@ -60,7 +63,11 @@ async def guarded_chromium(
             guard = NetworkGuard(chromium, policy, counters=counters)
             await nursery.start(guard.run)
             actions = await create_isolated_adapters(
-                guard, chromium, policy_version=policy_version, destination_allowed=policy.destination_allowed
+                guard,
+                chromium,
+                policy_version=policy_version,
+                destination_allowed=policy.destination_allowed,
+                app_controls=app_controls,
             )
             try:
                 yield GuardedBrowser(chromium, guard, actions)
@@ -77,6 +84,7 @@ async def guarded_chromium(
                 chromium,
                 policy_version=policy_version,
                 destination_allowed=policy.destination_allowed,
+                app_controls=app_controls,
             )
             yield GuardedBrowser(chromium, shared, actions)
     finally:

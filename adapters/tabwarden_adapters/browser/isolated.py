@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from tabwarden.actions import ACTIONS
 from tabwarden.ports import ActionAdapter, CallContext
 
 from tabwarden_adapters.browser.chromium import Chromium
 from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
-from tabwarden_adapters.browser.contract import DestinationPolicy
+from tabwarden_adapters.browser.contract import AppControl, DestinationPolicy
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.network_guard import GrantContext, NetworkGuard
 from tabwarden_adapters.browser.opened import with_opened
@@ -20,17 +21,24 @@ class _Isolated:
         chromium: Chromium,
         base: ChromiumHost,
         destination_allowed: DestinationPolicy,
+        app_controls: Mapping[str, AppControl],
     ) -> None:
         self._guard = guard
         self._chromium = chromium
         self._base = base
         self._destination_allowed = destination_allowed
-        self.plain = create_chromium_adapters(base, destination_allowed=destination_allowed)
+        self._app_controls = app_controls
+        # What concerns no tab needs no browser context to be made for it.
+        self._tabless = {name for name in app_controls if not ACTIONS[name].needs_session}
+        self.plain = create_chromium_adapters(
+            base, destination_allowed=destination_allowed, app_controls=app_controls
+        )
         self._made: dict[GrantContext, Mapping[str, ActionAdapter]] = {}
 
     async def act(self, name: str, arguments: object, context: CallContext, /) -> object:
-        if not self._base.ready:
-            return await self.plain[name](arguments, context)  # says in each case what no browser means
+        if not self._base.ready or name in self._tabless:
+            # Without a browser it says in each case what that means.
+            return await self.plain[name](arguments, context)
         with context.trace.child("cdp.target"):
             grant = await self._guard.context(context.caller)
         context.check()
@@ -42,7 +50,9 @@ class _Isolated:
         if grant not in self._made:
             self._made = {one: made for one, made in self._made.items() if not one.ended}
             host = self._guard.host(grant, self._chromium, lambda: self._base.policy_version)
-            self._made[grant] = create_chromium_adapters(host, destination_allowed=self._destination_allowed)
+            self._made[grant] = create_chromium_adapters(
+                host, destination_allowed=self._destination_allowed, app_controls=self._app_controls
+            )
         return self._made[grant]
 
 
@@ -52,6 +62,7 @@ async def create_isolated_adapters(
     *,
     policy_version: Callable[[], int],
     destination_allowed: DestinationPolicy,
+    app_controls: Mapping[str, AppControl] | None = None,
 ) -> Mapping[str, ActionAdapter]:
     """Action name -> adapter, as `create_chromium_adapters` gives them, on a Chromium that `guard` guards.
 
@@ -59,5 +70,5 @@ async def create_isolated_adapters(
     gone.
     """
     base = await ChromiumHost.start(chromium, policy_version=policy_version, prepare=guard.prepare)
-    isolated = _Isolated(guard, chromium, base, destination_allowed)
+    isolated = _Isolated(guard, chromium, base, destination_allowed, app_controls or {})
     return {name: partial(isolated.act, name) for name in isolated.plain}

@@ -12,7 +12,7 @@ from tabwarden.ports import ActionAdapter, CallContext
 
 from tabwarden_adapters.browser.chromium import Chromium
 from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
-from tabwarden_adapters.browser.contract import DestinationPolicy
+from tabwarden_adapters.browser.contract import AppControl, DestinationPolicy
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.opened import with_opened
 from tabwarden_adapters.browser.shared_guard import SharedGuard
@@ -22,12 +22,18 @@ from tabwarden_adapters.browser.urls import destination
 
 class _Shared:
     def __init__(
-        self, guard: SharedGuard, base: ChromiumHost, destination_allowed: DestinationPolicy
+        self,
+        guard: SharedGuard,
+        base: ChromiumHost,
+        destination_allowed: DestinationPolicy,
+        app_controls: Mapping[str, AppControl] | None = None,
     ) -> None:
         self._guard = guard
         self._base = base
         self._destination_allowed = destination_allowed
-        self.plain = create_chromium_adapters(base, destination_allowed=destination_allowed)
+        self.plain = create_chromium_adapters(
+            base, destination_allowed=destination_allowed, app_controls=app_controls
+        )
 
     async def act(self, name: str, arguments: Any, context: CallContext, /) -> object:
         spec = ACTIONS[name]
@@ -64,6 +70,7 @@ async def create_shared_adapters(
     *,
     policy_version: Callable[[], int],
     destination_allowed: DestinationPolicy,
+    app_controls: Mapping[str, AppControl] | None = None,
 ) -> Mapping[str, ActionAdapter]:
     """Action name -> adapter, as `create_chromium_adapters` gives them, on a Chromium started with
     `guard.flags()`. Raises `ActionError` when Chromium is gone."""
@@ -73,5 +80,5 @@ async def create_shared_adapters(
         prepare=guard.attach(chromium),
         reachable=guard.reachable,
     )
-    shared = _Shared(guard, base, destination_allowed)
+    shared = _Shared(guard, base, destination_allowed, app_controls)
     return {name: partial(shared.act, name) for name in shared.plain}

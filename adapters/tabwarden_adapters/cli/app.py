@@ -10,21 +10,31 @@ import trio
 from cyclopts import App, Parameter
 from tabwarden.errors import ConfigurationError
 
-from tabwarden_adapters.cli import actions_table
+from tabwarden_adapters.cli import actions_table, prompts
 from tabwarden_adapters.cli import call as calls
 from tabwarden_adapters.cli import doctor as doctors
 from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
+from tabwarden_adapters.cli.policy_app import policy_app
 from tabwarden_adapters.cli.settings import ServeSettings, load_settings
+from tabwarden_adapters.credentials import close_process_to_others, passphrase_source
 
 app = App(
     name="tabwarden",
     help="Let AI agents act in your browser, under your rules.",
     version=lambda: version("tabwarden"),
 )
+app.command(policy_app)
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Connection = Annotated[
     Path | None, Parameter(name="--connection", help="The sealed descriptor that `serve` wrote.")
+]
+PassphraseFd = Annotated[
+    int | None,
+    Parameter(
+        name="--passphrase-fd",
+        help="Read the passphrase as one line from this open file descriptor, rather than ask for it.",
+    ),
 ]
 Config = Annotated[Path | None, Parameter(name="--config", help="A TOML file with the same settings.")]
 
@@ -49,6 +59,11 @@ def serve(
     provider: Annotated[
         str | None, Parameter(name="--provider", help="cryptography (default) or oqs.")
     ] = None,
+    protector: Annotated[
+        str | None,
+        Parameter(name="--protector", help="What seals the descriptor: auto (default), or one by name."),
+    ] = None,
+    passphrase_fd: PassphraseFd = None,
 ) -> int:
     """Start a browser and a broker for it; print one JSON line when ready; end on SIGINT or SIGTERM.
 
@@ -65,9 +80,12 @@ def serve(
             "audit": str(audit.absolute()) if audit else None,
             "headless": headless,
             "provider": provider,
+            "protector": protector,
         }
         changes = {name: value for name, value in given.items() if value is not None}
-        trio.run(run, msgspec.structs.replace(settings, **changes))
+        settings = msgspec.structs.replace(settings, **changes)
+        close_process_to_others()
+        trio.run(run, settings, prompts.for_serve(settings.protector, passphrase_fd))
     return exit_.status
 
 
@@ -89,6 +107,7 @@ def call(
         ),
     ] = None,
     connection: Connection = None,
+    passphrase_fd: PassphraseFd = None,
 ) -> int:
     """Do one action and print its result as JSON; a failure goes to stderr with its code, and exit status 1.
 
@@ -108,15 +127,17 @@ def call(
         else:
             name = action or ""
             args = calls.parse_args(name, arg or [])
-        emit(trio.run(calls.call, name, args, connection))
+        close_process_to_others()
+        emit(trio.run(calls.call, name, args, connection, passphrase_source(passphrase_fd)))
     return exit_.status
 
 
 @app.command
-def sessions(*, connection: Connection = None, json: Json = False) -> int:
+def sessions(*, connection: Connection = None, passphrase_fd: PassphraseFd = None, json: Json = False) -> int:
     """List the tabs that agents may see."""
     with typed_failures() as exit_:
-        tabs = trio.run(calls.call, "sessions", {}, connection)
+        close_process_to_others()
+        tabs = trio.run(calls.call, "sessions", {}, connection, passphrase_source(passphrase_fd))
         emit(tabs, lambda console: calls.render_sessions(tabs, console), as_json=json)
     return exit_.status
 

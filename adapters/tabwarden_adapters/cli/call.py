@@ -2,6 +2,7 @@
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,14 @@ def _structured(value: str) -> Any:
         return value  # text that happens to start with a brace
 
 
-async def call(action: str, args: dict[str, Any], connection: Path | None) -> Any:
-    """One call over the paired connection. Raises `TabwardenError`."""
-    descriptor = load_descriptor(connection or default_connection_path())
+async def call(
+    action: str,
+    args: dict[str, Any],
+    connection: Path | None,
+    ask: Callable[[bool], bytes] | None = None,
+) -> Any:
+    """One call over the paired connection. `ask` gives a passphrase. Raises `TabwardenError`."""
+    descriptor = load_descriptor(connection or default_connection_path(), ask=ask)
     async with AgentClient(descriptor) as client:
         return await client.call(action, args)
 

@@ -12,8 +12,9 @@ from tabwarden_observability import Tracing, setup_metrics, setup_tracing
 
 from tabwarden_adapters.audit import DurableAuditLog, durable_audit_log
 from tabwarden_adapters.browser import GrantEnds, HostCounts, guarded_chromium
+from tabwarden_adapters.cli.application import application_controls
 from tabwarden_adapters.cli.settings import ServeSettings
-from tabwarden_adapters.credentials import DescriptorStore, auto_protector
+from tabwarden_adapters.credentials import DescriptorStore, chosen_protector
 from tabwarden_adapters.policy import StaticPolicy
 
 
@@ -30,11 +31,14 @@ class RunningBroker:
 
 @asynccontextmanager
 async def running_broker(
-    settings: ServeSettings, on_error: Callable[[HostReason], None] | None = None
+    settings: ServeSettings,
+    on_error: Callable[[HostReason], None] | None = None,
+    *,
+    ask: Callable[[bool], bytes] | None = None,
 ) -> AsyncIterator[RunningBroker]:
     """A broker with its browser while the block runs; ends both, removes the descriptor, keeps the audit.
 
-    Raises `ConfigurationError` saying what to do.
+    `ask` gives a passphrase, for the protector of that name. Raises `ConfigurationError` saying what to do.
     """
     policy = StaticPolicy(
         {
@@ -44,20 +48,24 @@ async def running_broker(
         }
     )
     provider = load_provider(settings.provider)
-    chosen = await trio.to_thread.run_sync(auto_protector)
+    chosen = await trio.to_thread.run_sync(lambda: chosen_protector(settings.protector, ask=ask))
     store = DescriptorStore(settings.connection_path, chosen.protector)
     tracing, metrics, egress = setup_tracing(), setup_metrics(), HostCounts()
     metrics.observe_egress(egress.for_metrics)
     try:
         async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
-            async with guarded_chromium(
-                nursery,
-                policy,
-                lambda: policy.policy_version,
-                context=settings.browser_context,
-                headless=settings.headless,
-                counters=egress,
-            ) as browser:
+            async with (
+                application_controls(settings.application, settings.scopes, policy) as controls,
+                guarded_chromium(
+                    nursery,
+                    policy,
+                    lambda: policy.policy_version,
+                    context=settings.browser_context,
+                    headless=settings.headless,
+                    counters=egress,
+                    app_controls=controls,
+                ) as browser,
+            ):
                 control = await start_agent_control(
                     nursery,
                     authorize=policy,

@@ -19,7 +19,14 @@ from tabwarden.service.peer_socket import PeerLookup
 from tabwarden_adapters.audit import AuditLogDamaged, verify_log
 from tabwarden_adapters.browser import find_chromium
 from tabwarden_adapters.cli.settings import ServeSettings
-from tabwarden_adapters.credentials import auto_protector, default_runtime_dir, load_descriptor
+from tabwarden_adapters.credentials import (
+    PassphraseProtector,
+    availability,
+    chosen_protector,
+    default_runtime_dir,
+    descriptor_format,
+    load_descriptor,
+)
 
 _CHROMIUM_S = 20
 
@@ -41,6 +48,7 @@ def examine(settings: ServeSettings) -> Iterator[Finding]:
         ("cryptography", _cryptography),
         ("liboqs", _liboqs),
         ("credentials", _credentials),
+        ("other protectors", _other_protectors),
         ("runtime folder", _runtime_folder),
         ("clock", _clock),
         ("peer identity", _peers),
@@ -86,8 +94,21 @@ def _liboqs(_: ServeSettings) -> Finding:
     return Finding("liboqs", None, detail)
 
 
-def _credentials(_: ServeSettings) -> Finding:
-    return Finding("credentials", True, auto_protector().reason)
+def _credentials(settings: ServeSettings) -> Finding:
+    if settings.protector == "passphrase":
+        return Finding("credentials", None, "passphrase, asked for by name: it is not asked for here")
+    return Finding("credentials", True, chosen_protector(settings.protector).reason)
+
+
+def _other_protectors(_: ServeSettings) -> Finding:
+    """What else `protector` may name here. Nothing is stored to find out."""
+    found = dict(availability())
+    usable = [name for name, problem in found.items() if problem is None]
+    problems = [f"{name}: {problem}" for name, problem in found.items() if problem is not None]
+    detail = (
+        f"usable by name: {', '.join([*usable, 'passphrase'])}. Not here: {'; '.join(problems) or 'none'}"
+    )
+    return Finding("other protectors", None, detail)
 
 
 def _runtime_folder(_: ServeSettings) -> Finding:
@@ -134,6 +155,8 @@ def _connection(settings: ServeSettings) -> Finding:
     if not path.exists():
         return Finding("connection", None, f"no broker is paired at {path}")
     try:
+        if descriptor_format(path) == PassphraseProtector.format:
+            return Finding("connection", None, f"paired at {path}; its passphrase is not asked for here")
         descriptor = load_descriptor(path)
     except DescriptorError as error:
         return Finding("connection", False, str(error), "restart the broker, or remove the file")

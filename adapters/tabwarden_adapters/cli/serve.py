@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 import trio
 from tabwarden.errors import HostReason
@@ -12,10 +13,10 @@ from tabwarden_adapters.cli.composition import running_broker
 from tabwarden_adapters.cli.settings import ServeSettings
 
 
-async def serve(settings: ServeSettings) -> None:
-    """Print one JSON line when ready, then run until SIGINT or SIGTERM."""
+async def serve(settings: ServeSettings, ask: Callable[[bool], bytes] | None = None) -> None:
+    """`ask` gives a passphrase. Print one JSON line when ready, then run until SIGINT or SIGTERM."""
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with running_broker(settings, on_error=_tell) as broker:
+        async with running_broker(settings, on_error=_tell, ask=ask) as broker:
             ready = {
                 "ready": True,
                 "address": broker.control.address,

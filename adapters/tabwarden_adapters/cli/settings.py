@@ -10,8 +10,9 @@
     requests_per_minute = 60
     timeout_s = 10.0
     provider = "cryptography"
+    protector = "auto"                           # or one by name: see docs/operations.md
 
-Relative paths are relative to the file's own folder.
+and a table `[application]`: see application.py. Relative paths are relative to the file's own folder.
 """
 
 import tomllib
@@ -22,7 +23,8 @@ import msgspec
 from msgspec import Meta
 from tabwarden.errors import ConfigurationError
 
-from tabwarden_adapters.credentials import default_runtime_dir
+from tabwarden_adapters.cli.application import ApplicationSettings
+from tabwarden_adapters.credentials import AUTO, default_runtime_dir
 
 CONNECTION_FILE = "agent-connection.json"
 AUDIT_FOLDER = "audit"
@@ -42,6 +44,8 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     requests_per_minute: Annotated[int, Meta(ge=1, le=100_000)] = 60
     timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
     provider: str = "cryptography"
+    application: ApplicationSettings = ApplicationSettings()
+    protector: str = AUTO
 
     @property
     def connection_path(self) -> Path:
@@ -78,6 +82,9 @@ def load_settings(path: Path) -> ServeSettings:
         settings,
         connection=_relative_to(path, settings.connection),
         audit=_relative_to(path, settings.audit),
+        application=msgspec.structs.replace(
+            settings.application, store=_relative_to(path, settings.application.store)
+        ),
     )
 
 

@@ -5,14 +5,13 @@ It protects a stored descriptor against other users and nothing else: whoever ca
 """
 
 import contextlib
-import fcntl
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from tabwarden.errors import ConfigurationError, DescriptorError
 from tabwarden.private_files import open_private_directory, open_private_file
 
+from tabwarden_adapters.credentials.folder_lock import locked
 from tabwarden_adapters.credentials.sealing import KEY_BYTES, seal, unseal
 
 KEY_NAME = "descriptor.key"
@@ -44,7 +43,7 @@ class KeyFileProtector:
             try:
                 key = self._read(directory)
                 if key is None and create:
-                    with _locked(directory):
+                    with locked(directory, LOCK_NAME):
                         key = self._read(directory) or self._make(directory)
             finally:
                 os.close(directory)
@@ -89,14 +88,3 @@ class KeyFileProtector:
             os.close(file)
         os.fsync(directory)
         return key
-
-
-@contextlib.contextmanager
-def _locked(directory: int) -> Iterator[None]:
-    """One process at a time makes a key. Waits: making one takes a millisecond."""
-    lock = open_private_file(LOCK_NAME, os.O_RDWR | os.O_CREAT, directory=directory)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 import trio
@@ -87,12 +88,37 @@ def load_descriptor(
     key_directory: str | os.PathLike[str] | None = None,
     protocol: str | None = None,
     now_ms: int | None = None,
+    ask: Callable[[bool], bytes] | None = None,
 ) -> ConnectionDescriptor:
     """Open the descriptor file at `path` with the protector that it names. Blocking.
 
-    `key_directory` as for `auto_protector`. With `protocol`, a descriptor for another one is refused; with
-    `now_ms` (wall time), an expired one. Raises `DescriptorError`, which says what to do.
+    `key_directory` as for `auto_protector`, `ask` (gives a passphrase) as for `PassphraseProtector`. With
+    `protocol`, a descriptor for another one is refused; with `now_ms` (wall time), an expired one. Raises
+    `DescriptorError`, which says what to do.
     """
+    format_name, stated, sealed = _envelope(path)
+    protector = protector_for(format_name, key_directory, ask)
+    descriptor = descriptor_from_json(protector.unprotect(sealed, protection_context(stated)))
+    if descriptor.protocol != stated or (protocol is not None and stated != protocol):
+        raise DescriptorError("the descriptor is for another protocol: use matching versions and pair again")
+    if now_ms is not None and descriptor.expires_at_ms is not None and descriptor.expires_at_ms <= now_ms:
+        raise DescriptorError("the descriptor has expired: pair again")
+    return descriptor
+
+
+def descriptor_format(path: str | os.PathLike[str]) -> str:
+    """The `format` of the descriptor file at `path`. Opens nothing. Raises `DescriptorError`."""
+    return _envelope(path)[0]
+
+
+def descriptor_file_name(principal_id: str, generation: int) -> str:
+    """A file name for one capability that does not tell whose it is."""
+    name = principal_id.encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(b"tabwarden descriptor name\0%d\0%b" % (generation, name)).hexdigest()
+    return f"agent-{digest[:32]}.json"
+
+
+def _envelope(path: str | os.PathLike[str]) -> tuple[str, str, bytes]:
     try:
         data = _read(path, None)
     except FileNotFoundError:
@@ -102,21 +128,7 @@ def load_descriptor(
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise DescriptorError(f"cannot read the descriptor {path}: {reason}") from None
-    format_name, stated, sealed = envelope_from_json(data)
-    protector = protector_for(format_name, key_directory)
-    descriptor = descriptor_from_json(protector.unprotect(sealed, protection_context(stated)))
-    if descriptor.protocol != stated or (protocol is not None and stated != protocol):
-        raise DescriptorError("the descriptor is for another protocol: use matching versions and pair again")
-    if now_ms is not None and descriptor.expires_at_ms is not None and descriptor.expires_at_ms <= now_ms:
-        raise DescriptorError("the descriptor has expired: pair again")
-    return descriptor
-
-
-def descriptor_file_name(principal_id: str, generation: int) -> str:
-    """A file name for one capability that does not tell whose it is."""
-    name = principal_id.encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(b"tabwarden descriptor name\0%d\0%b" % (generation, name)).hexdigest()
-    return f"agent-{digest[:32]}.json"
+    return envelope_from_json(data)
 
 
 def _read(path: str | os.PathLike[str], directory: int | None) -> bytes:
