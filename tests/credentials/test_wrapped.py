@@ -247,7 +247,7 @@ class TestPrograms:
 
 # Stands in for each program: notes what others can see of it, then becomes it.
 WATCHER = """#!/bin/sh
-seen=$(mktemp "{seen}/XXXXXXXX")
+seen=$(mktemp -p "{seen}")
 tr '\\0' '\\n' </proc/$$/cmdline >>"$seen"
 tr '\\0' '\\n' </proc/$$/environ >>"$seen"
 find "{temporary}" -type f -exec cat {{}} + >>"$seen"

@@ -16,7 +16,7 @@ from tabwarden.errors import ActionError, Code
 from tabwarden.ports import CallContext
 
 from tabwarden_adapters.browser import page as scripts
-from tabwarden_adapters.browser.capture import Binding, Captures, TabContext
+from tabwarden_adapters.browser.capture import Binding, Captures, TabContext, claimed
 from tabwarden_adapters.browser.cdp import CdpError, Session
 from tabwarden_adapters.browser.cdp.generated import page
 from tabwarden_adapters.browser.clicking import Work, click
@@ -86,7 +86,7 @@ class Actor:
         if not captured.interactive:
             raise ActionError(Code.TARGET_DENIED, rule="tab-not-interactive")
         binding = Binding(captures, captured.token, context)
-        with _claimed(tab):
+        with claimed(tab):
             dialogs = tab.dialogs_dismissed
             popups = Popups(tab, self._tabs, self._root)
             try:
@@ -143,17 +143,6 @@ def _shielded(tab: Tab) -> Iterator[None]:
     finally:
         over = True
         remove()
-
-
-@contextmanager
-def _claimed(tab: Tab) -> Iterator[None]:
-    if tab.claimed:
-        raise ActionError(Code.BUSY)
-    tab.claimed = True
-    try:
-        yield
-    finally:
-        tab.claimed = False
 
 
 async def _do(work: Work, deed: Deed) -> None:

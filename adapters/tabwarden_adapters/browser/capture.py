@@ -3,7 +3,8 @@
 Every operation goes capture -> check -> act -> check; `Binding` puts the checks around each await.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -137,6 +138,19 @@ class Binding:
             raise translated(error) from None
         self.check()
         return result
+
+
+@contextmanager
+def claimed(tab: Tab) -> Iterator[None]:
+    """Nothing else acts in the tab while the block runs. Raises `ActionError` with
+    `browser-management-busy` when something does already."""
+    if tab.claimed:
+        raise ActionError(Code.BUSY)
+    tab.claimed = True
+    try:
+        yield
+    finally:
+        tab.claimed = False
 
 
 def translated(error: CdpError) -> ActionError:

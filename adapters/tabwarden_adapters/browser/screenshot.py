@@ -8,8 +8,8 @@ measured before and after the pixels are taken, and a picture whose places diffe
 
 import base64
 import binascii
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, TypeVar
 
@@ -18,7 +18,7 @@ import trio
 from tabwarden.errors import ActionError, Code
 
 from tabwarden_adapters.browser import page as scripts
-from tabwarden_adapters.browser.capture import Binding
+from tabwarden_adapters.browser.capture import Binding, claimed
 from tabwarden_adapters.browser.cdp import Command
 from tabwarden_adapters.browser.cdp.generated import (
     animation,
@@ -97,23 +97,12 @@ async def take_shot(binding: Binding, url: str, tab_change: Change, *, texts: bo
     """
     tab = binding.check()
     for _ in range(ATTEMPTS):
-        with _claimed(tab):
+        # An action at the same time could scroll there and back while the pixels are taken.
+        with claimed(tab):
             shot = await _attempt(binding, tab, url, tab_change, texts)
         if shot is not None:
             return shot
     raise ActionError(Code.BUSY)
-
-
-@contextmanager
-def _claimed(tab: Tab) -> Iterator[None]:
-    # An action at the same time could scroll there and back while the pixels are taken.
-    if tab.claimed:
-        raise ActionError(Code.BUSY)
-    tab.claimed = True
-    try:
-        yield
-    finally:
-        tab.claimed = False
 
 
 async def _attempt(binding: Binding, tab: Tab, url: str, tab_change: Change, texts: bool) -> Shot | None:
