@@ -13,6 +13,7 @@ POSIX only. Errors: `ConfigurationError` saying what is wrong and what to do; `F
 import contextlib
 import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -200,3 +201,22 @@ def _link_target(here: int, part: str) -> str | None:
     if state.st_uid not in (0, os.geteuid()):
         raise ConfigurationError(f"the symbolic link {part} on the way belongs to another user")
     return os.readlink(part, dir_fd=here)
+
+
+def replace_private_file(directory: int, name: str, data: bytes) -> None:
+    """Put `data` at `name` in an open private folder: the old file or the new one at any moment, also after a
+    power cut. Never for a secret in clear: a crash may leave a temporary file. OSError passes through.
+    """
+    temporary = f".{name}.{secrets.token_hex(8)}"
+    file = open_private_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, directory=directory)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=directory)
+        raise
+    os.fsync(directory)

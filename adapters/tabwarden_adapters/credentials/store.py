@@ -1,9 +1,7 @@
 """The descriptor file: written sealed and whole, read with every check, removed only if it is still ours."""
 
-import contextlib
 import hashlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import trio
 from tabwarden.errors import ConfigurationError, DescriptorError
 from tabwarden.model import ConnectionDescriptor
 from tabwarden.ports import CredentialProtector
-from tabwarden.private_files import open_private_directory, open_private_file
+from tabwarden.private_files import open_private_directory, open_private_file, replace_private_file
 
 from tabwarden_adapters.credentials.descriptor_json import (
     MAX_ENVELOPE_BYTES,
@@ -49,7 +47,7 @@ class DescriptorStore:
         try:
             directory = open_private_directory(self.path.parent, create=True)
             try:
-                _replace(directory, self.path.name, data)
+                replace_private_file(directory, self.path.name, data)
             finally:
                 os.close(directory)
         except OSError as error:
@@ -138,20 +136,3 @@ def _read(path: str | os.PathLike[str], directory: int | None) -> bytes:
     if len(data) > MAX_ENVELOPE_BYTES:
         raise ConfigurationError(f"{os.fspath(path)} is too large for a descriptor: pair again")
     return data
-
-
-def _replace(directory: int, name: str, data: bytes) -> None:
-    """Put `data` at `name` by way of a new file beside it. Only sealed bytes ever come here."""
-    temporary = f".{name}.{secrets.token_hex(8)}"
-    file = open_private_file(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, directory=directory)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise
-    os.fsync(directory)

@@ -70,21 +70,6 @@ def create_private_file(path: str | os.PathLike[str], data: bytes) -> None:
         raise _cannot("write", path, error) from None
 
 
-def replace_private_file(directory: int, name: str, data: bytes) -> None:
-    """Put `data` at `name` in an open private folder: the old file or the new one at any moment, also after a
-    power cut. Never for anything secret in clear: a crash may leave a temporary file. OSError passes through.
-    """
-    temporary = f".{name}.{secrets.token_hex(8)}"
-    _write_new(directory, temporary, data)
-    try:
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
-        raise
-    os.fsync(directory)
-
-
 def replace_public_file(path: str | os.PathLike[str], data: bytes, *, replace: bool = True) -> None:
     """Put `data` at `path` whole, readable as the umask says. With `replace` False, only where nothing is.
 

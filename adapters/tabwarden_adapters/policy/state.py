@@ -19,11 +19,11 @@ from msgspec import Meta
 from tabwarden.errors import ConfigurationError, DescriptorError
 from tabwarden.limits import HASH_BYTES, MAX_SAFE_INTEGER
 from tabwarden.ports import CredentialProtector
-from tabwarden.private_files import open_private_directory, open_private_file
+from tabwarden.private_files import open_private_directory, open_private_file, replace_private_file
 from tabwarden.protocol.codec import base64url
 
 from tabwarden_adapters.policy.document import Counter, Name, NextKeys, Part
-from tabwarden_adapters.policy.files import read_private_file, replace_private_file
+from tabwarden_adapters.policy.files import read_private_file
 from tabwarden_adapters.policy.reading import strict_json, typed
 from tabwarden_adapters.policy.signing import PublicKeys, decoded
 from tabwarden_adapters.policy.wire_keys import keys_from_wire, keys_to_wire
