@@ -64,6 +64,15 @@ class Statistics:
     connections: int
 
 
+@dataclass(frozen=True, slots=True)
+class IssuedPrincipal:
+    """A credential that is good. `expires_at_ms` is wall time since the Unix epoch; None: with its grant."""
+
+    principal_id: str
+    generation: int
+    expires_at_ms: int | None
+
+
 class AgentControl:
     """A running broker. Made by `start_agent_control`."""
 
@@ -181,6 +190,26 @@ class AgentControl:
             calls += self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
             self._note("principal-expired", capability)
         await self._settle(calls)
+
+    def principals(self) -> tuple[IssuedPrincipal, ...]:
+        """Whose credentials are good now, in the order of their ids; none in legacy mode."""
+        registry, now = self._runtime.registry, self._runtime.wall_ms()
+        if registry.mode == "legacy":
+            return ()
+        current = [one for one in registry if registry.is_current(one, now)]
+        return tuple(
+            IssuedPrincipal(one.principal_id, one.generation, one.expires_at_ms)
+            for one in sorted(current, key=lambda one: one.principal_id)
+        )
+
+    async def policy_changed(self) -> None:
+        """End what was begun under another policy: all calls in flight, and waits for a person with them.
+
+        Their results are not released even when something was done already: the caller is told `stale`, with
+        what is known of effects. Credentials stay good. Call it when policy has changed and already decides
+        anew; take over the grants with `reconcile_principals` before it.
+        """
+        await self._settle(self._runtime.end_calls(Cause.POLICY_CHANGED))
 
     async def revoke(self) -> None:
         """Disable this instance for good: nothing that it ever issued works again. Idempotent.

@@ -189,6 +189,7 @@ class TraceOutcome(StrEnum):
     REVOKED = "revoked"
     DISCONNECTED = "disconnected"
     CLOSED = "closed"
+    POLICY_CHANGED = "policy-changed"
 
 
 @dataclass(frozen=True, slots=True)

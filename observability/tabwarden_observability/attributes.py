@@ -32,6 +32,7 @@ class Cause(StrEnum):
     REVOKED = "revoked"
     DISCONNECTED = "disconnected"
     CLOSED = "closed"
+    POLICY_CHANGED = "policy-changed"
     CANCELLED = "cancelled"
 
 
@@ -40,6 +41,7 @@ CAUSE_OF: Final[Mapping[TraceOutcome, Cause]] = {
     TraceOutcome.REVOKED: Cause.REVOKED,
     TraceOutcome.DISCONNECTED: Cause.DISCONNECTED,
     TraceOutcome.CLOSED: Cause.CLOSED,
+    TraceOutcome.POLICY_CHANGED: Cause.POLICY_CHANGED,
 }
 
 

@@ -21,6 +21,7 @@ ENDINGS = {
     "issued again": ("revoked", None),
     "all revoked": ("revoked", None),
     "closed": ("shutting-down", 503),
+    "policy changed": ("stale", 409),
     "hung up": ("disconnected", None),
     "reset": ("disconnected", None),
 }
@@ -45,6 +46,8 @@ async def _end(ending: str, broker: Broker, wire: Wire) -> None:
         await control.revoke()
     elif ending == "closed":
         await control.close()
+    elif ending == "policy changed":
+        await control.policy_changed()
     elif ending == "hung up":
         wire.close()
     elif ending == "reset":
@@ -104,9 +107,12 @@ async def test_a_call_is_ended_wherever_it_waits(transport, place, ending):
         authorized = [event for event in broker.audit.agent_events if event.outcome == "authorized"]
         assert len(authorized) == (place in ("durable", "dispatch")) + others
         assert broker.control.statistics().calls_in_flight == 0
-        outcome = {"deadline": "deadline", "revoked": "revoked", "shutting-down": "closed"}.get(
-            code, "disconnected"
-        )
+        outcome = {
+            "deadline": "deadline",
+            "revoked": "revoked",
+            "shutting-down": "closed",
+            "stale": "policy-changed",
+        }.get(code, "disconnected")
         assert (TraceOutcome(outcome), code) in tracer.ended
         if ending not in ("all revoked", "closed"):
             assert await two.call(broker) == (200, [])

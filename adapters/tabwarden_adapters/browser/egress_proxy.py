@@ -8,8 +8,8 @@ anything, decrypts nothing and keeps nothing but counts by host.
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from typing import Protocol
 
@@ -177,6 +177,7 @@ class EgressProxy:
         self._free = connections
         self._head_s = head_s
         self._scope = trio.CancelScope()
+        self._connected: dict[trio.CancelScope, tuple[Target, bool]] = {}  # and whether it had to be named
         self.port = 0
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -198,6 +199,22 @@ class EgressProxy:
     def shut(self) -> None:
         """Refuse everything from now on and cut every connection. Does not wait."""
         self._scope.cancel()
+
+    def recheck(self) -> None:
+        """The policy has changed: cut the connections that it would not allow now. Does not wait."""
+        for scope, (target, private) in list(self._connected.items()):
+            if not self._allowed(target, private):
+                self._counters.count(target.host, Egress.HOST)
+                scope.cancel()
+
+    def _allowed(self, target: Target, private: bool) -> bool:
+        """Whether this target may be reached at all, and at a private address."""
+        try:
+            return self._policy.allowed(target.host, target.port) is True and (
+                not private or self._policy.named(target.host, target.port) is True
+            )
+        except Exception:  # a policy that cannot answer allows nothing
+            return False
 
     async def _accept(
         self, listener: trio.socket.SocketType, lookup: PeerLookup, nursery: trio.Nursery
@@ -257,14 +274,11 @@ class EgressProxy:
             await trio.aclose_forcefully(client)
 
     async def _tunnel(self, client: trio.SocketStream, reader: RequestReader, target: Target) -> None:
-        origin = await self._dial(target)
-        try:
+        async with self._dialled(target) as origin:
             await client.send_all(b"HTTP/1.1 200 OK\r\n\r\n")
             if reader.rest:
                 await origin.send_all(reader.rest)
             await relay(client, origin)
-        finally:
-            await trio.aclose_forcefully(origin)
 
     async def _forward(
         self, client: trio.SocketStream, reader: RequestReader, target: Target, head: bytes
@@ -272,27 +286,40 @@ class EgressProxy:
         """One request, one answer. Both connections then close: what follows would have to be judged anew."""
         answer = AnswerReader(head_only=reader.method == b"HEAD")
         framed = reader.chunked  # before anything is sent: it may be malformed
-        origin = await self._dial(target)
-        try:
-            await origin.send_all(head + (reader.take_body() if framed or reader.body else b""))
-            async with trio.open_nursery() as nursery:
-                idle = IdleTimer(nursery.cancel_scope)
-                nursery.start_soon(send_body, client, origin, reader, idle)
-                while not answer.done and (data := await origin.receive_some(READ_BYTES)):
-                    await client.send_all(answer.feed(data))
-                    idle.touch()
-                with suppress(trio.BrokenResourceError):
-                    await client.send_eof()
-                nursery.cancel_scope.cancel()
-        except* Malformed:
-            self._counters.count(target.host, Egress.MALFORMED)
-        except* (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
-            pass
-        finally:
-            await trio.aclose_forcefully(origin)
+        async with self._dialled(target) as origin:
+            try:
+                await origin.send_all(head + (reader.take_body() if framed or reader.body else b""))
+                async with trio.open_nursery() as nursery:
+                    idle = IdleTimer(nursery.cancel_scope)
+                    nursery.start_soon(send_body, client, origin, reader, idle)
+                    while not answer.done and (data := await origin.receive_some(READ_BYTES)):
+                        await client.send_all(answer.feed(data))
+                        idle.touch()
+                    with suppress(trio.BrokenResourceError):
+                        await client.send_eof()
+                    nursery.cancel_scope.cancel()
+            except* Malformed:
+                self._counters.count(target.host, Egress.MALFORMED)
+            except* (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
+                pass
 
-    async def _dial(self, target: Target) -> trio.SocketStream:
-        """Connect to an address that was judged. Raises `Refused`."""
+    @asynccontextmanager
+    async def _dialled(self, target: Target) -> AsyncIterator[trio.SocketStream]:
+        """A judged connection while the block runs; `recheck` may end both. Raises `Refused`."""
+        with trio.CancelScope() as scope:
+            origin, address = await self._dial(target)
+            private = not is_public(address)
+            self._connected[scope] = (target, private)
+            try:
+                if not self._allowed(target, private):  # changed while it connected
+                    raise Refused(Egress.HOST)
+                yield origin
+            finally:
+                del self._connected[scope]
+                await trio.aclose_forcefully(origin)
+
+    async def _dial(self, target: Target) -> tuple[trio.SocketStream, str]:
+        """Connect to an address that was judged, and say which. Raises `Refused`."""
         addresses = await judged_addresses(target, self._policy, self._resolver, self._own_ports)
         for address in addresses[:ADDRESSES_TRIED]:
             family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -307,7 +334,7 @@ class EgressProxy:
                 outgoing.close()
                 raise
             self._counters.count(target.host, Egress.CONNECTED)
-            return trio.SocketStream(outgoing)
+            return trio.SocketStream(outgoing), address
         raise Refused(Egress.UNREACHABLE)
 
     def _own_ports(self) -> frozenset[int]:

@@ -30,6 +30,8 @@ class Guard(Protocol):
 
     def end_all(self) -> None: ...
 
+    def recheck(self) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class GuardedBrowser:

@@ -206,6 +206,12 @@ class NetworkGuard:
         for caller in [*self._grants, *self._opening]:
             self._forget(caller)
 
+    def recheck(self) -> None:
+        """The policy has changed: cut the connections that it would not allow now. Requests to come are
+        judged by it anyway. Does not wait."""
+        for grant in self._grants.values():
+            grant.proxy.recheck()
+
     def _forget(self, caller: Caller) -> None:
         opening = self._opening.get(caller)
         if opening is not None:

@@ -198,6 +198,10 @@ class SharedGuard:
         for bound in self._bound.values():
             bound.rules = _ENDED
 
+    def recheck(self) -> None:
+        """See `NetworkGuard.recheck`."""
+        self._proxy.recheck()
+
     # ---- targets ------------------------------------------------------------------------------------
 
     def _tab(self, tab: Tab) -> None:

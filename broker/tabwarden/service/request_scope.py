@@ -21,6 +21,7 @@ class Cause(StrEnum):
     REVOKED = "revoked"
     CLOSED = "closed"
     DISCONNECTED = "disconnected"
+    POLICY_CHANGED = "policy-changed"
 
 
 CAUSE_CODE = {
@@ -28,12 +29,15 @@ CAUSE_CODE = {
     Cause.REVOKED: Code.REVOKED,
     Cause.CLOSED: Code.SHUTTING_DOWN,
     Cause.DISCONNECTED: Code.DISCONNECTED,
+    # What was captured under another policy: its caller is told to look again, and nothing of it leaves.
+    Cause.POLICY_CHANGED: Code.STALE,
 }
 CAUSE_TRACE = {
     Cause.DEADLINE: TraceOutcome.DEADLINE,
     Cause.REVOKED: TraceOutcome.REVOKED,
     Cause.CLOSED: TraceOutcome.CLOSED,
     Cause.DISCONNECTED: TraceOutcome.DISCONNECTED,
+    Cause.POLICY_CHANGED: TraceOutcome.POLICY_CHANGED,
 }
 
 

@@ -325,3 +325,50 @@ def test_counts_are_bounded():
     assert len(found) == HOSTS_COUNTED + 1
     assert found["h0.test", Egress.HOST] == 2
     assert found[OTHER_HOSTS, Egress.HOST] == 10
+
+
+@pytest.mark.parametrize("kind", ["tunnel", "plain"])
+@pytest.mark.parametrize("change", ["not listed", "not named"])
+async def test_a_connection_that_a_new_policy_does_not_allow_is_cut(start, origin, kind, change):
+    policy = Hosts("other.test", named=("good.test", "kept.test"))
+    proxy, counts = await start(policy, Names(good_test=[["127.0.0.1"]], kept_test=[["127.0.0.1"]]))
+
+    async def opened(client, host):
+        if kind == "tunnel":
+            assert await client.ask(connect(host, origin.port)) == b"HTTP/1.1 200 OK\r\n\r\n"
+            return
+        origin.answer, origin.heard = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", b""
+        request = f"GET http://{host}:{origin.port}/ HTTP/1.1\r\nHost: {host}\r\n\r\n"
+        answer = await client.ask(request.encode())
+        while not answer.endswith(b"hal"):
+            answer += await client.stream.receive_some()
+
+    async with connected(proxy) as cut, connected(proxy) as kept:
+        await opened(cut, "good.test")
+        await opened(kept, "kept.test")
+        proxy.recheck()
+        assert counts.all == [("good.test", Egress.CONNECTED), ("kept.test", Egress.CONNECTED)]
+        policy.lists["named"].discard("good.test")
+        if change == "not listed":
+            policy.lists["allowed"].discard("good.test")
+        proxy.recheck()
+        with suppress(trio.BrokenResourceError):
+            assert await cut.rest() == b""
+        if kind == "tunnel":
+            assert await kept.ask(b"\x16 still") == b"\x16 still"
+    assert counts.all[2:] == [("good.test", Egress.HOST)]
+
+
+async def test_a_policy_that_changes_while_it_connects(start, origin):
+    policy = Hosts(named=("good.test",))
+
+    class Turning(Names):
+        async def resolve(self, host):
+            policy.lists["allowed"].clear()
+            return await super().resolve(host)
+
+    proxy, counts = await start(policy, Turning(good_test=[["127.0.0.1"]]))
+    async with connected(proxy) as client:
+        assert b"200" not in await client.ask(connect("good.test", origin.port))
+    assert ("good.test", Egress.HOST) in counts.all
+    assert origin.heard == b""
