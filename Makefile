@@ -3,6 +3,11 @@
 # make check   everything a change must pass: format, lint, types, import directions, tests, coverage
 # make bench   measure; prints a table and writes build/bench.json
 # make large   the tests with large input and restless pages in full: some minutes
+# make dlp     how much the inspector finds, on thousands of samples, with the whole catalogue: a minute
+# make fuzz-host 10,000 malformed requests to the host control port: a minute
+# make faults  every file system call of the audit log made to fail under strace, and 1,000 kills: 15 minutes
+# make approval-orders  20,000 orders of answers, policy changes and ends of rights: some minutes
+# make properties  a million steps that change rights, with calls between and during them: half an hour
 # make mutants remove one check at a time; the tests must notice each
 
 SHELL := /bin/bash
@@ -14,7 +19,7 @@ WORKERS ?= auto
 # Coverage of these rooms is demanded; the others are reported.
 COVERED := broker/tabwarden/*
 
-.PHONY: demo test check format lint types imports coverage bench large mutants vectors clean install dev chromium node keystores
+.PHONY: demo test check format lint types imports coverage bench large dlp fuzz-host faults approval-orders properties mutants vectors clean install dev chromium node keystores
 
 $(VENV)/.installed: pyproject.toml
 	@.ci/ensure python
@@ -71,6 +76,24 @@ bench: dev
 
 large: dev chromium
 	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large tests/browser/large/whole_reading.py tests/browser/screenshot/test_hostile.py
+
+dlp: dev
+	@TABWARDEN_DLP=1 TABWARDEN_LARGE=1 $(PY) -m pytest -s tests/dlp/test_figures.py tests/dlp/test_anywhere.py
+
+fuzz-host: dev
+	@TABWARDEN_FUZZ=1 $(PY) -m pytest -s tests/host/test_fuzz.py
+
+faults: dev
+	@.ci/ensure strace
+	@rm -rf build/faults && mkdir -p -m 700 build/faults
+	@$(PY) -m tests.audit.strace_rounds $(abspath build/faults)
+	@$(PY) -m tests.audit.crash_rounds $(abspath build/faults)/killed 1000 1
+
+approval-orders: dev
+	@TABWARDEN_APPROVAL_ROUNDS=20000 $(PY) -m pytest -s --timeout=3600 tests/approvals/test_interleavings.py
+
+properties: dev
+	@$(PY) -m tests.properties
 
 mutants: dev chromium node
 	@$(PY) -m tests.mutants

@@ -31,11 +31,13 @@ from tabwarden.ports import (
     Clock,
     CredentialStore,
     ErrorObserver,
+    StatementSigner,
     Tracer,
 )
 from tabwarden.protocol.codec import SUITE
 from tabwarden.protocol.primitives import Ed25519Signer, PqProvider
 from tabwarden.protocol.proof import LEGACY_ID
+from tabwarden.protocol.statement import InstanceSigner
 from tabwarden.providers import load_provider
 from tabwarden.service.asgi_app import AsgiApp
 from tabwarden.service.call import Call
@@ -110,6 +112,11 @@ class AgentControl:
     def pq_public(self) -> bytes:
         """2,592 bytes (FIPS 204, ML-DSA-87)."""
         return self._runtime.identity.pq_public
+
+    @property
+    def statement_signer(self) -> StatementSigner:
+        """Signs with this instance's two keys, for an audit log's checkpoints: `audit.sign_with(…)`."""
+        return self._runtime.statements
 
     @property
     def protocol(self) -> str:
@@ -350,6 +357,7 @@ async def start_agent_control(
         authorize=authorize,
         adapters=dict(actions),
         audit=audit,
+        statements=InstanceSigner(ed, pq),
         tracer=tracer or NullTracer(),
         refusals=RefusalCounter(audit, clock),
         on_error=on_error,

@@ -23,6 +23,9 @@ class Code(StrEnum):
     DESTINATION_DENIED = "destination-denied"
     TARGET_DENIED = "target-denied"
     CONTENT_DENIED = "content-denied"
+    USER_DENIED = "user-denied"
+    APPROVAL_TIMEOUT = "approval-timeout"
+    NO_APPROVER = "no-approver"
     NOT_AVAILABLE = "not-available"
     UNKNOWN_SESSION = "unknown-session"
     CONFLICT = "conflict"
@@ -49,6 +52,9 @@ STATUS: dict[Code, int] = {
     Code.DESTINATION_DENIED: 403,
     Code.TARGET_DENIED: 403,
     Code.CONTENT_DENIED: 403,
+    Code.USER_DENIED: 403,
+    Code.APPROVAL_TIMEOUT: 403,
+    Code.NO_APPROVER: 403,
     Code.NOT_AVAILABLE: 404,
     Code.UNKNOWN_SESSION: 404,
     Code.CONFLICT: 409,
@@ -79,6 +85,9 @@ DENIALS: frozenset[Code] = frozenset(
         Code.DESTINATION_DENIED,
         Code.TARGET_DENIED,
         Code.CONTENT_DENIED,
+        Code.USER_DENIED,
+        Code.APPROVAL_TIMEOUT,
+        Code.NO_APPROVER,
         Code.NOT_AVAILABLE,
         Code.UNKNOWN_SESSION,
         Code.RATE_LIMITED,
@@ -116,6 +125,7 @@ class HostReason(StrEnum):
     """What `on_error` may be told: a closed set, never text."""
 
     AUDIT_UNAVAILABLE = "audit-unavailable"
+    AUDIT_NOT_SIGNED = "audit-not-signed"
     ADAPTER_FAILED = "adapter-failed"
     ADAPTER_IGNORED_CANCELLATION = "adapter-ignored-cancellation"
     AUTHORIZER_FAILED = "authorizer-failed"

@@ -28,6 +28,7 @@ MAX_SAFE_INTEGER = 2**53  # what JavaScript can hold exactly: both ends must agr
 MAX_ID_CHARACTERS = 64  # a principal's public id, in ASCII
 MAX_REQUEST_FILE = 32 * 1024  # the command line's request file
 MAX_REPLY = MAX_WIRE_BODY  # what a client reads of one reply
+MAX_APPROVAL_MINUTES = 480  # a working day: what a person agreed to in the morning ends in the evening
 BUSY_RETRY_MS = (200, 400, 600)  # a sealed busy only: long enough for a change in progress to end
 
 
@@ -77,6 +78,25 @@ class Limits:
         """Nonces kept for one principal: all that its budgets can make fresh in a window, twice over."""
         minutes = 2 * self.freshness_window_ms / 60_000
         return 1024 + round(4 * minutes * (self.challenge_budget + self.requests_per_minute))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalLimits:
+    """How much one agent, and all together, may ask of a person."""
+
+    pending_per_principal: int = 3  # more questions at once than that nobody reads one by one
+    pending: int = 16  # of all agents: a screenful
+    asks_per_minute: int = 6  # per principal: nobody thinks faster, and denying is no full-time job
+    quiet_after_no_ms: int = 60_000  # not the same question again so soon: agents try again at once
+    refused: int = 256  # calls of which it is remembered that a person said no; each some hundred bytes
+    remembered_per_principal: int = 32  # the oldest gives way
+    remembered: int = 1024  # of all agents; each some hundred bytes
+    text_characters: int = 2000  # of one argument, as it is shown to a person: what fits on a screen
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise ConfigurationError(f"limit {field.name} must be greater than 0")
 
 
 DEFAULT_LIMITS = Limits()

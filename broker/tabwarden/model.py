@@ -5,7 +5,7 @@ it is built and is made from the one before, so a stage cannot be skipped by pas
 No value here prints a secret or a payload: the fields that hold one are kept out of `repr`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
@@ -53,21 +53,29 @@ class AgentRequest:
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """An authorizer's answer. `scopes` are internal scopes; `rule` is audited, never sent to the agent."""
+    """An authorizer's answer. `scopes` are internal scopes; `rule` is audited, never sent to the agent.
+
+    `ask` is the rule by which a person must agree first: while it is set, nothing is granted. `still_holds`
+    is called right before the action begins, after its record is durable: unless it says True, what was
+    decided no longer stands, and the call ends with `stale`. It must not wait.
+    """
 
     allowed: bool
     role: Role = "agent"
     scopes: frozenset[str] = frozenset()
     code: Code = Code.POLICY_DENIED
     rule: str | None = None
+    ask: str | None = None
+    still_holds: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.role not in ("agent", "admin"):
             raise ValueError("role must be agent or admin")
 
     def grants(self, internal_scope: str) -> bool:
-        """True when the call is allowed and the action's own internal scope is among those given."""
-        return self.allowed is True and internal_scope in self.scopes
+        """True when the call is allowed, nobody need be asked any more, and the action's own internal scope
+        is among those given."""
+        return self.allowed is True and self.ask is None and internal_scope in self.scopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +86,20 @@ class AuthorizedAction:
     role: Role
     scopes: frozenset[str]
     rule: str | None
+    still_holds: Callable[[], bool] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, request: AgentRequest, authorization: Authorization) -> "AuthorizedAction":
         """Raise ValueError unless `authorization` grants the internal scope of `request`."""
         if not authorization.grants(request.internal_scope):
             raise ValueError("not authorized")
-        return cls(request, authorization.role, authorization.scopes, authorization.rule)
+        return cls(
+            request,
+            authorization.role,
+            authorization.scopes,
+            authorization.rule,
+            authorization.still_holds,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """What the broker needs from outside: small protocols. Adapters implement them; fakes in tests do too, and
 deny by default. Nothing here holds state."""
 
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
+from tabwarden.approval import ApprovalAnswer, ApprovalRequest
 from tabwarden.errors import HostReason
 from tabwarden.model import (
     AgentEvent,
@@ -139,7 +139,8 @@ class Authorizer(Protocol):
     """Decides one call from current policy. Must be free of side effects; may wait for a person.
 
     `action`, `scope` (the policy scope) and `session_id` are checked already; `args` is the action
-    table's argument type for `action`. The answer's `scopes` must contain the action's internal scope.
+    table's argument type for `action`. The answer's `scopes` must contain the action's internal scope. An
+    answer with `ask` set grants nothing until whoever asks people has taken it out (docs/approvals.md).
     """
 
     async def __call__(
@@ -200,6 +201,24 @@ class CredentialProtector(Protocol):
         ...
 
 
+class StatementSigner(Protocol):
+    """Signs with the instance's two keys what others can check later, as an audit log's checkpoints."""
+
+    @property
+    def ed_public(self) -> bytes:
+        """32 bytes (RFC 8032)."""
+        ...
+
+    @property
+    def pq_public(self) -> bytes:
+        """2,592 bytes (FIPS 204, ML-DSA-87)."""
+        ...
+
+    def sign_statement(self, purpose: str, data: bytes) -> tuple[bytes, bytes]:
+        """The Ed25519 and the ML-DSA-87 signature. Takes about a millisecond; any thread may call it."""
+        ...
+
+
 class CredentialStore(Protocol):
     """Called with each new descriptor; must store it protected, atomically, or raise."""
 
@@ -215,13 +234,38 @@ class ErrorObserver(Protocol):
 class Inspector(Protocol):
     """Looks through text before it leaves a page or enters one. Returns a class of finding, or None.
 
-    Raises `ActionError(Code.CONTENT_DENIED)` when the text must not pass.
+    `direction` is `from-page`, `to-page`, `from-model` or `to-model`; `caller` is who is told or who tells,
+    for classes that some may read. Raises `ActionError(Code.CONTENT_DENIED)` when the text must not pass.
     """
 
-    async def inspect(self, text: str, *, direction: str) -> str | None: ...
+    async def inspect(self, text: str, *, direction: str, caller: Caller | None = None) -> str | None: ...
+
+
+@runtime_checkable
+class MaskingInspector(Inspector, Protocol):
+    """An `Inspector` that can also let a text pass without some places of it."""
+
+    async def mask(
+        self,
+        text: str,
+        *,
+        direction: str,
+        caller: Caller | None = None,
+        start: int = 0,
+        end: int | None = None,
+    ) -> str:
+        """The characters from `start` to before `end`, with a placeholder for each place that policy masks.
+        All of `text` is looked through. Raises as `inspect`."""
+        ...
 
 
 class Approver(Protocol):
-    """Asks a person about one call. `digest` binds the answer to the exact arguments."""
+    """Asks a person about one call, through a channel that no agent has.
 
-    async def approve(self, caller: Caller, action: str, digest: bytes, facts: Mapping[str, str]) -> bool: ...
+    Returns what the person said about exactly this request: an answer with another digest is none. Being
+    cancelled withdraws the question (the agent left, its rights ended, the broker closes, the policy
+    changed, the time is over): nobody can answer it afterwards. Raises `ActionError` with `no-approver`
+    when there is nobody to ask. What `request.facts` say is shown and then forgotten.
+    """
+
+    async def ask(self, request: ApprovalRequest, /) -> ApprovalAnswer: ...

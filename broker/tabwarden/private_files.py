@@ -63,18 +63,23 @@ def open_private_directory(path: str | os.PathLike[str], *, create: bool = False
 
 
 def open_private_file(
-    path: str | os.PathLike[str], flags: int, *, directory: int | None = None, mode: int = 0o600
+    path: str | os.PathLike[str],
+    flags: int,
+    *,
+    directory: int | None = None,
+    mode: int = 0o600,
+    shown: str | None = None,
 ) -> int:
     """Open a file that must be regular, this user's, closed to others, and known by one name only.
 
     `flags` as for `os.open`; O_NOFOLLOW, O_CLOEXEC and O_NONBLOCK (a FIFO must not hang us) are added.
-    `path` is relative to the descriptor `directory` when one is given. A file made with O_CREAT gets
-    `mode`, less the umask. The caller closes the descriptor.
+    `path` is relative to the descriptor `directory` when one is given; `shown` is what errors call it then.
+    A file made with O_CREAT gets `mode`, less the umask. The caller closes the descriptor.
 
     Raises `ConfigurationError` when a check fails; `FileNotFoundError`, `FileExistsError` and other
     errors of `os.open` pass through.
     """
-    shown = os.fspath(path)
+    shown = shown or os.fspath(path)
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     truncate = flags & os.O_TRUNC  # only after the checks: it would destroy somebody else's file
     try:

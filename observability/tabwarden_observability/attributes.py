@@ -106,9 +106,49 @@ ANNOTATIONS: Final[Mapping[str, Attribute]] = {
 }
 """The keywords of `annotate`: sizes in bytes, `queue_us` and `wait_us` in microseconds."""
 
+MAX_MODELS: Final = 16  # one at a time, and a policy changes it now and then
+
+
+class ConfiguredModels:
+    """A check that lets through the names of models that settings or a policy named, and no other text.
+
+    What is added must come from there. Bounded, as `SpanNames` is; safe for any thread.
+    """
+
+    __slots__ = ("_names",)
+
+    _fullmatch = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+-]{0,127}", re.ASCII).fullmatch
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def add(self, name: str) -> None:
+        """From now on this one passes, if it looks like a name and there is room."""
+        if len(self._names) < MAX_MODELS and self._fullmatch(name):
+            self._names[str(name)] = str(name)
+
+    def __call__(self, value: object) -> Value | None:
+        return self._names.get(value) if type(value) is str else None
+
+
+CONFIGURED_MODELS: Final = ConfiguredModels()
+
+# OpenTelemetry's semantic conventions for generative AI, what of them holds no contents. For spans that are
+# made below a phase with `Tracing.provider`; the request itself has none of these.
+_GEN_AI: Final[Mapping[str, Check]] = {
+    "gen_ai.operation.name": _one_of(["chat"]),
+    "gen_ai.output.type": _one_of(["text"]),
+    "gen_ai.provider.name": _one_of(["openai"]),
+    "gen_ai.request.model": CONFIGURED_MODELS,
+    "gen_ai.usage.input_tokens": _count,
+    "gen_ai.usage.output_tokens": _count,
+    "error.type": _one_of([*Code, Cause.CANCELLED]),
+}
+
 SPAN_ATTRIBUTES: Final[Mapping[str, Check]] = {
     **{attribute.name: attribute.check for attribute in ANNOTATIONS.values()},
     PHASE_OUTCOME: check_outcome,
+    **_GEN_AI,
 }
 """What an exported span may carry, by exported name."""
 

@@ -90,7 +90,7 @@ class MemoryInspector:
         self.instead: Any = None
         self.meanwhile: Callable[[], object] = lambda: None
 
-    async def inspect(self, text: str, *, direction: str) -> str | None:
+    async def inspect(self, text: str, *, direction: str, caller: Any = None) -> str | None:
         self.seen.append((direction, text))
         await trio.lowlevel.checkpoint()
         self.meanwhile()

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import random
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,6 +162,37 @@ def huge(path: Path) -> None:
     os.truncate(path, 65 * 1024 * 1024)
 
 
+def device(path: Path) -> None:
+    path.unlink()
+    try:
+        os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("no device can be made here")
+
+
+def link_to_a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def in_utf_16(path: Path) -> None:
+    path.unlink()
+    statements(path, "PRAGMA encoding = 'UTF-16'", "CREATE TABLE moz_places (id INTEGER PRIMARY KEY)")
+    private(path)
+
+
+def zeros(path: Path) -> None:
+    path.write_bytes(bytes(20_000))
+
+
+def with_one_more_table(path: Path) -> None:
+    statements(path, "CREATE TABLE more (id INTEGER PRIMARY KEY)")
+
+
+def of_a_much_newer_version(path: Path) -> None:
+    statements(path, f"PRAGMA user_version = {2**31 - 1}")
+
+
 def wal_link(path: Path) -> None:
     path.with_name(path.name + "-wal").symlink_to("/etc/passwd")
 
@@ -193,6 +225,12 @@ DAMAGE: list[tuple[Callable[[Path], None], str]] = [
     (pipe, "is not a regular file: remove it"),
     (open_to_others, "is open to other users: chmod 600 it"),
     (huge, "is larger than any store of ours"),
+    (device, "is not a regular file: remove it"),
+    (link_to_a_device, "is a symbolic link: put the file itself there"),
+    (in_utf_16, "is another program's database: name another file"),
+    (zeros, "is damaged"),
+    (with_one_more_table, "is damaged: its tables are not those of a store"),
+    (of_a_much_newer_version, "was written by a newer Tabwarden (schema 2147483647, this one knows 1)"),
     (wal_link, "-wal is a symbolic link"),
     (shm_directory, "-shm is not a regular file: remove it"),
     (open_folder, "is open to other users: chmod 700 it"),
@@ -204,8 +242,10 @@ def test_what_is_wrong_is_said(tmp_path: Path, damage: Callable[[Path], None], m
     path = tmp_path / "folder" / "application.db"
     use(path)
     damage(path)
+    before = path.read_bytes() if path.is_file() and path.stat().st_size < 2**20 else None
     with pytest.raises(ConfigurationError) as caught:
         use(path)
+    assert before is None or path.read_bytes() == before, "what is not ours, or is broken, stays as it is"
     said = str(caught.value)
     assert message in said
     assert str(path.parent) in said

@@ -1,7 +1,7 @@
 """From the settings of `serve` to an agent: a real broker, a real store, a static policy; no browser."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ import pytest
 import trio
 from tabwarden import AgentClient, start_agent_control
 from tabwarden.errors import CallFailed, Code, ConfigurationError
-from tabwarden_adapters.application import ApplicationPolicy
+from tabwarden_adapters.application import ApplicationPolicy, Control
 from tabwarden_adapters.browser.isolated import _Isolated
 from tabwarden_adapters.browser.shared import _Shared
 from tabwarden_adapters.cli.application import ApplicationSettings, ManagedBookmark, application_controls
@@ -35,6 +35,18 @@ def policy(*hosts: str) -> StaticPolicy:
     return StaticPolicy({"scopes": SCOPES, "allowed_hosts": hosts or ("wiki.test", "a.test")})
 
 
+def controlled(
+    settings: ApplicationSettings, static: StaticPolicy, *, wanted: bool = True
+) -> AbstractAsyncContextManager[Mapping[str, Control]]:
+    current = settings.policy(static.policy_version)
+    return application_controls(
+        settings,
+        wanted=wanted,
+        policy=lambda caller: current,
+        destination_allowed=static.destination_allowed,
+    )
+
+
 @asynccontextmanager
 async def served(
     nursery: trio.Nursery,
@@ -44,7 +56,7 @@ async def served(
 ) -> AsyncIterator[AgentClient]:
     """An agent of a broker that has the four actions, while the block runs."""
     reasons = Reasons()
-    async with application_controls(settings, SCOPES, static) as controls:
+    async with controlled(settings, static) as controls:
         control = await start_agent_control(
             nursery,
             authorize=static,
@@ -105,7 +117,7 @@ async def test_nothing_is_visible_that_was_not_said(tmp_path, nursery):
 
 
 async def test_without_its_scopes_there_is_no_store(tmp_path):
-    async with application_controls(application(tmp_path), ("read",), policy()) as controls:
+    async with controlled(application(tmp_path), policy(), wanted=False) as controls:
         assert controls == {}
     assert not (tmp_path / "private").exists()
 
@@ -121,7 +133,7 @@ async def test_without_its_scopes_there_is_no_store(tmp_path):
 )
 async def test_wrong_settings(tmp_path, changes, named):
     with pytest.raises(ConfigurationError) as caught:
-        async with application_controls(application(tmp_path, **changes), SCOPES, policy()):
+        async with controlled(application(tmp_path, **changes), policy()):
             pass
     assert named in str(caught.value)
 
@@ -150,7 +162,7 @@ def test_one_visible_setting_hides_the_others(tmp_path):
 
 @pytest.mark.parametrize("kind", [_Isolated, _Shared])
 async def test_both_kinds_of_browser_pass_them_on_and_make_no_context_for_them(tmp_path, kind):
-    async with application_controls(application(tmp_path), SCOPES, policy()) as controls:
+    async with controlled(application(tmp_path), policy()) as controls:
         base: Any = SimpleNamespace(ready=True, policy_version=1, context_current=lambda token: False)
         nowhere: Any = None
         allowed = policy().destination_allowed

@@ -4,25 +4,12 @@ command and has no tabs: what concerns no tab must work on it all the same."""
 import json
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests.cli.no_browser import without_tabs
 from tests.cli.running import LIMIT_S, serving, tabwarden
 
-BROWSER = f"""#!{sys.executable} -S
-import json, os
-VERSION = dict.fromkeys(["protocolVersion", "product", "revision", "userAgent", "jsVersion"], "no browser")
-buffer = b""
-while chunk := os.read(3, 65536):
-    *messages, buffer = (buffer + chunk).split(b"\\0")
-    for message in map(json.loads, messages):
-        result = VERSION if message["method"] == "Browser.getVersion" else {{}}
-        answer = {{"id": message["id"], "result": result}}
-        if "sessionId" in message:
-            answer["sessionId"] = message["sessionId"]
-        os.write(4, json.dumps(answer).encode() + b"\\0")
-"""
 SETTINGS = """
 scopes = ["settings:get", "settings:update", "bookmarks:list", "bookmarks:mutate"]
 allowed_hosts = ["example.org", "wiki.example.org"]
@@ -52,12 +39,9 @@ ADD = {"action": "add", "expectedRevision": 0, "policyVersion": 1, "bookmark": D
 
 def prepared(home: Path, context: str) -> tuple[tuple[str, str], dict[str, str]]:
     """Arguments and variables for `serve`."""
-    browser = home / "browser"
-    browser.write_text(BROWSER)
-    browser.chmod(0o755)
     config = home / "tabwarden.toml"
     config.write_text(SETTINGS.format(context=context))
-    return ("--config", str(config)), {"TABWARDEN_CHROMIUM": str(browser)}
+    return ("--config", str(config)), without_tabs(home)
 
 
 def test_settings_and_bookmarks_outlive_a_killed_broker(tmp_path: Path):

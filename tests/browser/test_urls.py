@@ -2,7 +2,7 @@
 
 import pytest
 from tabwarden.errors import ActionError, Code
-from tabwarden_adapters.browser.text import visible_text, visible_title
+from tabwarden_adapters.browser.text import cut_title, visible_text, visible_title
 from tabwarden_adapters.browser.urls import destination, origin, web_href
 
 
@@ -69,3 +69,11 @@ def test_origins():
 def test_text_that_does_not_show_is_taken_out():
     assert visible_text("a\u200bb\u202ec\u00add\U000e0041\U000e0020e\ufe0f\x00\tf\n") == "abcde\tf\n"
     assert visible_title("  a\n b\u2066 " + "x" * 500) == "a b " + "x" * 252
+
+
+def test_no_half_of_a_long_word_is_left_of_a_title():
+    assert cut_title("Mail abcd1234efgh", 14) == "Mail "
+    assert cut_title("Mail abcd1234 efgh", 13) == "Mail abcd1234"
+    assert cut_title("Mail abcd1234", 13) == "Mail abcd1234"
+    assert cut_title("title " * 100, 256) == ("title " * 100)[:256]
+    assert cut_title("\u4e16" * 300, 79) == "\u4e16" * 79

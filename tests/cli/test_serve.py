@@ -8,7 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tabwarden_adapters.audit import read_records, verify_log
+from tabwarden_adapters.audit import Pin, Pins, read_records, verify_log
 
 from tests.cli.running import LIMIT_S, serving, tabwarden
 from tests.observability.collector import Collector
@@ -62,7 +62,9 @@ def test_serve_call_and_stop(tmp_path: Path) -> None:
         assert process.returncode == 0
         assert not descriptor.exists()
         assert chromium_processes(process.pid) == []
-    assert verify_log(ready["audit"]).ok
+    found = verify_log(ready["audit"], pins=Pins((Pin(**ready["audit_keys"]),)))
+    assert found.ok, found.fault
+    assert found.signed == found.records
     outcomes = [
         record.members["agent"]["outcome"]
         for record in read_records(ready["audit"])

@@ -37,6 +37,9 @@ FIRST = {
         "tests/attacks/test_other_user.py",
         "tests/service/test_asgi.py",
     ),
+    "approvals": ("tests/approvals", "tests/authority/test_approvals.py"),
+    "tabwarden/model.py": ("tests/service/test_still_holds.py",),
+    "policy/signed.py": ("tests/policy/test_ask.py",),
     "protocol": ("tests/attacks/test_challenge_forged.py", "tests/attacks/test_agent_request.py"),
     "authority": ("tests/attacks/test_floods.py", "tests/attacks/test_agent_request.py"),
     "client.py": (

@@ -13,7 +13,14 @@ from opentelemetry.trace import Link, SpanContext, StatusCode, TraceFlags, Trace
 from rich.console import Console
 from tabwarden.model import Phase, TraceOutcome
 from tabwarden_observability import ANNOTATIONS, SPAN_ATTRIBUTES, AllowListExporter, setup_tracing, waterfall
-from tabwarden_observability.attributes import MAX_NAMES, UNLISTED, SpanNames, clean
+from tabwarden_observability.attributes import (
+    MAX_MODELS,
+    MAX_NAMES,
+    UNLISTED,
+    ConfiguredModels,
+    SpanNames,
+    clean,
+)
 
 from tests.observability.collector import attributes_of
 
@@ -175,3 +182,16 @@ def test_a_host_can_wrap_its_own_exporter():
     assert dict(span.resource.attributes) == {"service.name": "shop"}
     assert (span.instrumentation_scope.name, span.instrumentation_scope.version) == ("shop.checkout", "1.2")
     provider.shutdown()
+
+
+def test_only_models_that_were_configured_are_told():
+    models = ConfiguredModels()
+    assert models("house-model") is None
+    models.add("house-model")
+    models.add("text of a\npage")
+    assert models("house-model") == "house-model"
+    assert models(Loud("house-model")) is None
+    assert models("text of a\npage") is None
+    for number in range(MAX_MODELS):
+        models.add(f"model-{number}")
+    assert models(f"model-{MAX_MODELS - 1}") is None

@@ -1,7 +1,7 @@
 """The application room: what agents may do with the browser's settings, bookmarks and tab groups."""
 
 from tabwarden_adapters.application.controls import Control, create_application_controls
-from tabwarden_adapters.application.policy import ApplicationPolicy, company_bookmark
+from tabwarden_adapters.application.policy import SECTIONS, ApplicationPolicy, company_bookmark
 from tabwarden_adapters.application.ports import (
     BeforeCommit,
     BookmarkStore,
@@ -14,6 +14,7 @@ from tabwarden_adapters.application.sqlite_store import ApplicationStore, applic
 from tabwarden_adapters.application.values import BookmarkChange, Bookshelf, StoredBookmark
 
 __all__ = [
+    "SECTIONS",
     "ApplicationPolicy",
     "ApplicationStore",
     "BeforeCommit",

@@ -99,6 +99,9 @@ def _configure(connection: apsw.Connection) -> None:
 
 
 def _prepare(connection: apsw.Connection, shown: str) -> None:
+    # First of all: a WAL is a change of the file, and another program's is not to be changed.
+    if not _is_blank(connection):
+        _check_ours(connection, shown)
     if connection.pragma("journal_mode", "wal") != "wal":
         raise ConfigurationError(f"{shown} is where SQLite cannot keep a WAL: name a file on a local disk")
     if _is_blank(connection):
@@ -108,8 +111,7 @@ def _prepare(connection: apsw.Connection, shown: str) -> None:
                     connection.execute(statement)
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", SCHEMA_VERSION)
-    if connection.pragma("application_id") != APPLICATION_ID:
-        raise ConfigurationError(f"{shown} is another program's database: name another file")
+    _check_ours(connection, shown)
     version = connection.pragma("user_version")
     if version > SCHEMA_VERSION:
         raise ConfigurationError(
@@ -120,6 +122,11 @@ def _prepare(connection: apsw.Connection, shown: str) -> None:
         raise _damaged(shown, "its tables are not those of a store")
     if connection.execute("PRAGMA integrity_check(1)").get != "ok":
         raise _damaged(shown, "SQLite's integrity check fails")
+
+
+def _check_ours(connection: apsw.Connection, shown: str) -> None:
+    if connection.pragma("application_id") != APPLICATION_ID:
+        raise ConfigurationError(f"{shown} is another program's database: name another file")
 
 
 def _is_blank(connection: apsw.Connection) -> bool:

@@ -23,7 +23,7 @@ async def require_clean(
         return
     call.check()
     try:
-        finding: object = await inspect.inspect(found, direction=EXPORT)
+        finding: object = await inspect.inspect(found, direction=EXPORT, caller=call.caller)
     except ActionError:
         raise
     except Exception:

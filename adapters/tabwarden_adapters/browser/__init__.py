@@ -18,17 +18,27 @@ from tabwarden_adapters.browser.contract import (
 )
 from tabwarden_adapters.browser.egress_proxy import Egress, EgressCounters, HostCounts
 from tabwarden_adapters.browser.grant_rules import NetworkPolicy
-from tabwarden_adapters.browser.guarded import GrantEnds, Guard, GuardedBrowser, guarded_chromium
+from tabwarden_adapters.browser.guarded import (
+    BrowserContext,
+    GrantEnds,
+    Guard,
+    GuardedBrowser,
+    guarded_chromium,
+)
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.inventory import TabInfo
 from tabwarden_adapters.browser.isolated import create_isolated_adapters
 from tabwarden_adapters.browser.network_guard import NetworkGuard
+from tabwarden_adapters.browser.page_context import CapturedText, captured_text
 from tabwarden_adapters.browser.reading import PageWindow
+from tabwarden_adapters.browser.whereabouts import Whereabouts, WhereIs
 
 __all__ = [
     "Acted",
     "AdapterEvent",
+    "BrowserContext",
     "CapturedContext",
+    "CapturedText",
     "CdpTab",
     "Chromium",
     "ChromiumHost",
@@ -50,6 +60,9 @@ __all__ = [
     "TabContext",
     "TabInfo",
     "Transport",
+    "WhereIs",
+    "Whereabouts",
+    "captured_text",
     "create_agent_adapters",
     "create_chromium_adapters",
     "create_isolated_adapters",

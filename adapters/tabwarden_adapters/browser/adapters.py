@@ -39,13 +39,13 @@ from tabwarden_adapters.browser.operation import (
     is_count,
     permits,
 )
-from tabwarden_adapters.browser.reading import read_text
+from tabwarden_adapters.browser.reading import MARGIN, READ_CHARACTERS, read_text
 from tabwarden_adapters.browser.recording import Recorder
 from tabwarden_adapters.browser.session_listing import SessionListing
 from tabwarden_adapters.browser.shot import Shot, TakeShot
 from tabwarden_adapters.browser.text import visible_text
 from tabwarden_adapters.browser.urls import destination, origin, web_href
-from tabwarden_adapters.browser.withholding import FROM_MODEL, FROM_PAGE, TO_MODEL, Gate
+from tabwarden_adapters.browser.withholding import FROM_MODEL, FROM_PAGE, TO_MODEL, TO_PAGE, Gate
 
 APPLICATION_ACTIONS: Final = frozenset(
     name for name in ACTIONS if name.startswith(("application:", "settings:", "bookmarks:", "tabs:"))
@@ -137,7 +137,7 @@ class _Adapters:
         operation = self._capture(arguments.session_id, call)
         if not operation.allowed(href):
             raise ActionError(Code.DESTINATION_DENIED)
-        return await self._go(operation, partial(navigate, href))
+        return await self._go(operation, partial(navigate, href), href)
 
     async def step(
         self, history: History, by: int, arguments: actions.InSession, call: CallContext
@@ -152,11 +152,12 @@ class _Adapters:
         operation.require_destination()
         return await self._go(operation, reload)
 
-    async def _go(self, operation: HostOperation, load: Load) -> actions.Completed:
-        """Have the host load something, and judge where the tab has come to."""
+    async def _go(self, operation: HostOperation, load: Load, sent: str = "") -> actions.Completed:
+        """Have the host load something, and judge where the tab has come to. `sent`: the agent's address."""
         captured = operation.context
 
         async def work() -> CapturedContext:
+            await self._gate.passes(sent, TO_PAGE, operation)
             operation.require_current()
             answer: object = await load(captured, operation)
             return self._arrived(answer, operation)
@@ -203,11 +204,14 @@ class _Adapters:
         href = operation.require_destination()
 
         async def work() -> actions.PageText:
-            window = await read_text(partial(self._run, operation), arguments.offset)
-            await self._gate.passes("\n".join([window.text, *window.frames_not_read]), FROM_PAGE, operation)
+            margin = MARGIN if self._gate.looks else 0
+            window = await read_text(partial(self._run, operation), arguments.offset, margin)
+            end = window.start + READ_CHARACTERS
+            text = await self._gate.released(window.around, FROM_PAGE, operation, window.start, end)
+            await self._gate.passes("\n".join(window.frames_not_read), FROM_PAGE, operation)
             self._require_still(operation)
             return actions.PageText(
-                text=window.text,
+                text=text,
                 origin=origin(href),
                 untrusted=True,
                 next_offset=UNSET if window.next_offset is None else window.next_offset,
@@ -284,6 +288,8 @@ class _Adapters:
             raise ActionError(Code.CONFLICT)
 
         async def work() -> Acted:
+            if isinstance(arguments, actions.Type):
+                await self._gate.passes(arguments.text, TO_PAGE, operation)
             self._require_still(operation)
             acted: object = await captured.page.act(arguments, operation)
             operation.effects_begin()
@@ -324,7 +330,7 @@ class _Adapters:
             text = visible_text(answer)
             if len(text) > AI_CHARACTERS:
                 raise ActionError(Code.RESULT_TOO_LARGE, committed=True)
-            await self._gate.passes(text, FROM_MODEL, operation)
+            text = await self._gate.released(text, FROM_MODEL, operation)
             self._require_still(operation)
             return actions.AiText(text=text, untrusted=True)
 
@@ -344,6 +350,8 @@ class _Adapters:
         operation.check()
 
         async def work() -> object:
+            if isinstance(arguments, actions.CreateTab) and arguments.url is not UNSET:
+                await self._gate.passes(arguments.url, TO_PAGE, operation)
             if spec.needs_session:
                 operation.require_current()
             result: object = await control(arguments, operation, operation.policy_version)

@@ -7,16 +7,17 @@ from typing import Literal, Protocol
 
 import trio
 from tabwarden.model import AgentEvent, AuditEvent, LifecycleEvent
-from tabwarden.ports import ActionAdapter, AuditSink, AuditTicket
+from tabwarden.ports import ActionAdapter, AuditSink, AuditTicket, Inspector
 
 from tabwarden_adapters.browser.chromium import Chromium, launch_chromium
-from tabwarden_adapters.browser.contract import AppControl
+from tabwarden_adapters.browser.contract import AiGateway, AppControl
 from tabwarden_adapters.browser.egress_proxy import EgressCounters
 from tabwarden_adapters.browser.grant_rules import NetworkPolicy
 from tabwarden_adapters.browser.isolated import create_isolated_adapters
 from tabwarden_adapters.browser.network_guard import NetworkGuard
 from tabwarden_adapters.browser.shared import create_shared_adapters
 from tabwarden_adapters.browser.shared_guard import SharedGuard
+from tabwarden_adapters.browser.whereabouts import WhereIs
 
 BrowserContext = Literal["isolated", "shared"]
 
@@ -36,11 +37,12 @@ class Guard(Protocol):
 @dataclass(frozen=True, slots=True)
 class GuardedBrowser:
     """A running one. Give `actions` to the broker, the broker's port to `guard.protect`, and its audit
-    through `grant_ends`."""
+    through `GrantEnds`. `where` captures a caller's tab as it is now, for whoever asks a person about it."""
 
     chromium: Chromium
     guard: Guard
     actions: Mapping[str, ActionAdapter]
+    where: WhereIs
 
 
 @asynccontextmanager
@@ -54,25 +56,30 @@ async def guarded_chromium(
     extra_flags: tuple[str, ...] = (),
     counters: EgressCounters | None = None,
     app_controls: Mapping[str, AppControl] | None = None,
+    inspect: Inspector | None = None,
+    ai: AiGateway | None = None,
 ) -> AsyncIterator[GuardedBrowser]:
     """Run Chromium with a guard while the block runs. Their tasks run in `nursery`. `app_controls` are added
-    to what the browser itself can do.
+    to what the browser itself can do; `inspect` and `ai` as for `create_agent_adapters`.
 
-    Raises `ConfigurationError` as `launch_chromium` does, `ActionError` when Chromium ends at once.
+    Raises `ConfigurationError` as `launch_chromium` and `create_agent_adapters` do, `ActionError` when
+    Chromium ends at once.
     """
     if context == "isolated":
         async with launch_chromium(nursery, headless=headless, extra_flags=extra_flags) as chromium:
             guard = NetworkGuard(chromium, policy, counters=counters)
             await nursery.start(guard.run)
-            actions = await create_isolated_adapters(
+            actions, where = await create_isolated_adapters(
                 guard,
                 chromium,
                 policy_version=policy_version,
                 destination_allowed=policy.destination_allowed,
                 app_controls=app_controls,
+                inspect=inspect,
+                ai=ai,
             )
             try:
-                yield GuardedBrowser(chromium, guard, actions)
+                yield GuardedBrowser(chromium, guard, actions, where)
             finally:
                 guard.end_all()
         return
@@ -81,14 +88,16 @@ async def guarded_chromium(
     flags = (*extra_flags, *shared.flags())  # the last word on the proxy is ours
     try:
         async with launch_chromium(nursery, headless=headless, extra_flags=flags) as chromium:
-            actions = await create_shared_adapters(
+            actions, where = await create_shared_adapters(
                 shared,
                 chromium,
                 policy_version=policy_version,
                 destination_allowed=policy.destination_allowed,
                 app_controls=app_controls,
+                inspect=inspect,
+                ai=ai,
             )
-            yield GuardedBrowser(chromium, shared, actions)
+            yield GuardedBrowser(chromium, shared, actions, where)
     finally:
         shared.close()
 

@@ -13,7 +13,7 @@ from tabwarden.errors import ActionError, Code
 from tabwarden_adapters.browser.cdp import CommandFailed, Connection, ReplyUnreadable, Session
 from tabwarden_adapters.browser.cdp.generated import runtime, target
 from tabwarden_adapters.browser.tab import MAX_ADDRESS, Tab
-from tabwarden_adapters.browser.text import visible_title
+from tabwarden_adapters.browser.text import TITLE_CHARACTERS, cut_title
 
 ATTACH_S = 10.0  # the first tabs of a starting browser
 TITLES = 16_000  # characters of all titles: so that 200 tabs with long ones can still be listed in one reply
@@ -102,7 +102,8 @@ class Inventory:
 
     async def _titles(self) -> dict[str, str]:
         """By target id. Addresses of up to 2 MB come along: where they are long, one after another."""
-        root, most = self._connection.root, TITLES // max(1, len(self._tabs))
+        root = self._connection.root
+        most = min(TITLE_CHARACTERS, TITLES // max(1, len(self._tabs)))
         lengths = (len(tab.document.url) or MAX_ADDRESS for tab in self.tabs() if tab.document is not None)
         if sum(lengths) < TOGETHER:
             try:
@@ -110,12 +111,12 @@ class Inventory:
             except ReplyUnreadable:
                 pass  # tabs that agents may not know of
             else:
-                return {info.target_id: visible_title(info.title)[:most] for info in found.target_infos}
+                return {info.target_id: cut_title(info.title, most) for info in found.target_infos}
         told = []
         for tab in self.tabs():
             with suppress(CommandFailed, ReplyUnreadable):  # closed meanwhile
                 one = await root.call(target.get_target_info(target_id=tab.target_id))
-                told.append((tab, tab.navigation, visible_title(one.target_info.title)[:most]))
+                told.append((tab, tab.navigation, cut_title(one.target_info.title, most)))
         # A title must not be judged by the address of a later document.
         return {tab.target_id: title for tab, seen, title in told if tab.navigation == seen}
 

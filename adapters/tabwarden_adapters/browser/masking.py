@@ -97,7 +97,7 @@ async def _finds(inspector: Inspector, text: str, call: CallContext) -> bool:
         return False
     call.check()
     try:
-        finding: object = await inspector.inspect(text, direction=FROM_PAGE)
+        finding: object = await inspector.inspect(text, direction=FROM_PAGE, caller=call.caller)
     except ActionError as error:
         if error.code is not Code.CONTENT_DENIED:
             raise

@@ -127,6 +127,10 @@ class NetworkGuard:
 
     # ---- contexts -----------------------------------------------------------------------------------
 
+    def existing(self, caller: Caller) -> GrantContext | None:
+        """The caller's context, if there is one."""
+        return self._grants.get(caller)
+
     async def context(self, caller: Caller) -> GrantContext:
         """The caller's context with its first tab; made when it does not exist.
 

@@ -13,6 +13,7 @@ from tabwarden_adapters.browser.tab import WORLD
 from tabwarden_adapters.browser.text import visible_text, visible_window
 
 READ_CHARACTERS = 10_000  # agent-api: what one read may return
+MARGIN = 4096  # characters looked at on both sides of a window: no cut may hide what an inspector would find
 BUDGET_MS = 6_000  # how long a page may be kept busy: an action has ten seconds
 OBJECTS = "tabwarden"  # handles on page objects, released together
 SCRIPTS = "tabwarden-scripts"  # handles that stay as long as the document
@@ -26,6 +27,7 @@ CALL = "function (...values) { return this.call(...values); }"
 class PageWindow:
     """A window of a page's visible text. `next_offset` is None at its end. Offsets count characters.
 
+    `around` is the text with the margins that were asked for; the window begins at `start` of it.
     `frames_not_read`: for each frame that shows and was not read, the origin that it was told to load, or
     `frame`.
     """
@@ -33,6 +35,8 @@ class PageWindow:
     text: str = field(repr=False)
     next_offset: int | None
     frames_not_read: list[str]
+    around: str = field(default="", repr=False)
+    start: int = 0
 
 
 class _Answer(msgspec.Struct):
@@ -49,25 +53,31 @@ class Run(Protocol):
     async def __call__(self, script: str, /, *arguments: object) -> object: ...
 
 
-async def read_text(run: Run, offset: int) -> PageWindow:
-    """The visible text of the captured document from character `offset` on.
+async def read_text(run: Run, offset: int, margin: int = 0) -> PageWindow:
+    """The visible text of the captured document from character `offset` on, with up to `margin` characters
+    before and after it.
 
     Raises `ActionError`: `stale`, `session-gone`, `result-too-large` when nothing could be read in the time
     that a page may be kept busy, or `failure` when the page broke the script.
     """
-    answer = await run(scripts.READ, offset, READ_CHARACTERS, BUDGET_MS)
+    ahead = min(offset, margin)
+    characters = ahead + READ_CHARACTERS + margin
+    answer = await run(scripts.READ, offset - ahead, characters, BUDGET_MS)
     if answer is None:
         raise ActionError(Code.STALE)
     try:
         window = msgspec.convert(answer, _Answer)
     except msgspec.ValidationError:
         raise ActionError(Code.FAILURE) from None
-    if window.cut and not window.text:
+    if window.cut and len(window.text) <= ahead:
         raise ActionError(Code.RESULT_TOO_LARGE)
-    text = visible_window(window.text)
-    if len(text) > READ_CHARACTERS:
+    around = visible_window(window.text)
+    if len(around) > characters:
         raise ActionError(Code.FAILURE)
-    return PageWindow(text, window.next, [visible_text(name) for name in window.frames])
+    end = ahead + READ_CHARACTERS
+    following = window.next if len(around) <= end else offset + READ_CHARACTERS
+    frames = [visible_text(name) for name in window.frames]
+    return PageWindow(around[ahead:end], following, frames, around, ahead)
 
 
 async def call_in_document(binding: Binding, script: str, url: str, *arguments: object) -> object:

@@ -20,6 +20,8 @@ from tabwarden_adapters.browser.text import visible_title
 from tabwarden_adapters.browser.urls import destination
 from tabwarden_adapters.browser.withholding import Gate
 
+TITLE_MARGIN = 1024  # characters beyond a title's cut that are looked at
+
 
 class SessionListing:
     """Its `sessions` is the adapter."""
@@ -54,11 +56,13 @@ class SessionListing:
         return await self._recorder.record(operation, work, lambda listed: operation.check())
 
     async def _listed(self, info: SessionInfo, operation: HostOperation) -> actions.Session:
-        title = visible_title(info.title)
+        whole = visible_title(info.title, TITLE_MARGIN)
+        title = ""
         captured = self._disclosable(info, operation)
-        passes = captured is not None and await self._gate.lets_title_pass(title, operation)
+        if captured is not None:
+            title = await self._gate.title(whole, operation)
         operation.check()
-        if captured is None or not passes or self._context_current(captured.token) is not True:
+        if captured is None or self._context_current(captured.token) is not True:
             title = ""
         return actions.Session(id=info.id, title=title, foreground=info.foreground)
 

@@ -8,16 +8,17 @@ import msgspec
 from msgspec import UNSET
 from tabwarden.actions import ACTIONS
 from tabwarden.errors import ActionError
-from tabwarden.ports import ActionAdapter, CallContext
+from tabwarden.ports import ActionAdapter, CallContext, Inspector
 
 from tabwarden_adapters.browser.chromium import Chromium
 from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapters
-from tabwarden_adapters.browser.contract import AppControl, DestinationPolicy
+from tabwarden_adapters.browser.contract import AiGateway, AppControl, DestinationPolicy
 from tabwarden_adapters.browser.host import ChromiumHost
 from tabwarden_adapters.browser.opened import with_opened
 from tabwarden_adapters.browser.shared_guard import SharedGuard
 from tabwarden_adapters.browser.tab import Tab
 from tabwarden_adapters.browser.urls import destination
+from tabwarden_adapters.browser.whereabouts import WhereIs, whereabouts
 
 
 class _Shared:
@@ -27,12 +28,14 @@ class _Shared:
         base: ChromiumHost,
         destination_allowed: DestinationPolicy,
         app_controls: Mapping[str, AppControl] | None = None,
+        inspect: Inspector | None = None,
+        ai: AiGateway | None = None,
     ) -> None:
         self._guard = guard
         self._base = base
         self._destination_allowed = destination_allowed
         self.plain = create_chromium_adapters(
-            base, destination_allowed=destination_allowed, app_controls=app_controls
+            base, destination_allowed=destination_allowed, inspect=inspect, ai=ai, app_controls=app_controls
         )
 
     async def act(self, name: str, arguments: Any, context: CallContext, /) -> object:
@@ -40,7 +43,8 @@ class _Shared:
         if name == "tabs:create":
             with self._guard.creating(context.caller):
                 return await self.plain[name](arguments, context)
-        if spec.effect != "act" or not spec.needs_session:
+        # A model is asked about a tab, and nothing is done in it.
+        if spec.effect != "act" or not spec.needs_session or name == "ai":
             return await self.plain[name](arguments, context)
         tab = self._base.tab(None if arguments.session_id is UNSET else arguments.session_id)
         # The tab that is bound and the one that is acted in must be the same: what is in front may change.
@@ -71,14 +75,17 @@ async def create_shared_adapters(
     policy_version: Callable[[], int],
     destination_allowed: DestinationPolicy,
     app_controls: Mapping[str, AppControl] | None = None,
-) -> Mapping[str, ActionAdapter]:
+    inspect: Inspector | None = None,
+    ai: AiGateway | None = None,
+) -> tuple[Mapping[str, ActionAdapter], WhereIs]:
     """Action name -> adapter, as `create_chromium_adapters` gives them, on a Chromium started with
-    `guard.flags()`. Raises `ActionError` when Chromium is gone."""
+    `guard.flags()`; and what says where tabs are. Raises `ActionError` when Chromium is gone."""
     base = await ChromiumHost.start(
         chromium,
         policy_version=policy_version,
         prepare=guard.attach(chromium),
         reachable=guard.reachable,
     )
-    shared = _Shared(guard, base, destination_allowed, app_controls)
-    return {name: partial(shared.act, name) for name in shared.plain}
+    shared = _Shared(guard, base, destination_allowed, app_controls, inspect, ai)
+    actions = {name: partial(shared.act, name) for name in shared.plain}
+    return actions, lambda caller, session_id: whereabouts(base, session_id)

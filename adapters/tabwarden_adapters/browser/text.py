@@ -30,6 +30,7 @@ _LOOSE_JOINER = re.compile(
     f"|(?<=[{_JOINED}])[\u200c\u200d](?![{_JOINED}])|(?<=[{_EMOJI}\ufe0f])\u200d(?![{_EMOJI}])"
 )
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_LONG_WORD = re.compile(r"[A-Za-z0-9_.+/=~-]{8,}\Z")
 TITLE_CHARACTERS = 256  # what a tab strip can show, and more
 
 
@@ -46,6 +47,15 @@ def visible_window(text: str) -> str:
     return head + visible_text(text[len(head) : len(text) - len(tail)]) + tail
 
 
-def visible_title(text: str) -> str:
-    """A tab's title on one line, cut."""
-    return " ".join(visible_text(text).split())[:TITLE_CHARACTERS]
+def visible_title(text: str, beyond: int = 0) -> str:
+    """A tab's title on one line, cut; `beyond`: characters of what is cut that are wanted too."""
+    return " ".join(visible_text(text).split())[: TITLE_CHARACTERS + beyond]
+
+
+def cut_title(text: str, most: int) -> str:
+    """`visible_title` of at most `most` characters. A long word that the cut goes through is left out: half
+    of a secret is one that no inspector knows."""
+    whole = visible_title(text, beyond=1)
+    if len(whole) <= most or whole[most] == " ":
+        return whole[:most]
+    return _LONG_WORD.sub("", whole[:most])

@@ -12,10 +12,13 @@ from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli import actions_table, prompts
 from tabwarden_adapters.cli import call as calls
-from tabwarden_adapters.cli import doctor as doctors
+from tabwarden_adapters.cli.approvals_app import approvals_app
+from tabwarden_adapters.cli.audit_app import audit_app
+from tabwarden_adapters.cli.call import DEFAULT_WAIT_S
+from tabwarden_adapters.cli.grants_app import grants_app
 from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
 from tabwarden_adapters.cli.policy_app import policy_app
-from tabwarden_adapters.cli.settings import ServeSettings, load_settings
+from tabwarden_adapters.cli.settings import ApproverName, ServeSettings, load_settings
 from tabwarden_adapters.credentials import close_process_to_others, passphrase_source
 
 app = App(
@@ -24,10 +27,16 @@ app = App(
     version=lambda: version("tabwarden"),
 )
 app.command(policy_app)
+app.command(audit_app)
+app.command(grants_app)
+app.command(approvals_app)
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Connection = Annotated[
     Path | None, Parameter(name="--connection", help="The sealed descriptor that `serve` wrote.")
+]
+Admin = Annotated[
+    Path | None, Parameter(name="--admin", help="The socket by which its administrator reaches the broker.")
 ]
 PassphraseFd = Annotated[
     int | None,
@@ -47,11 +56,30 @@ def serve(
         list[str] | None,
         Parameter(name="--scope", negative="", help="Enable a policy scope; repeat for more."),
     ] = None,
+    ask: Annotated[
+        list[str] | None,
+        Parameter(
+            name="--ask", negative="", help="Ask a person before actions of this scope; repeat for more."
+        ),
+    ] = None,
     allow_host: Annotated[
         list[str] | None,
         Parameter(name="--allow-host", negative="", help="Allow a host, as example.org or *.example.org."),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        Parameter(name="--policy", help="A signed policy, in the place of --scope and --allow-host."),
+    ] = None,
     connection: Connection = None,
+    admin: Admin = None,
+    approver: Annotated[
+        ApproverName | None,
+        Parameter(
+            name="--approver",
+            help="Who is asked: the person at this terminal (the default where there is one), whoever "
+            "runs `tabwarden approvals`, or nobody, which denies.",
+        ),
+    ] = None,
     audit: Annotated[Path | None, Parameter(name="--audit", help="The folder of the audit log.")] = None,
     headless: Annotated[
         bool | None, Parameter(name="--headless", help="Run Chromium without a window.")
@@ -67,7 +95,8 @@ def serve(
 ) -> int:
     """Start a browser and a broker for it; print one JSON line when ready; end on SIGINT or SIGTERM.
 
-    Nothing is allowed that is not enabled by a scope and, for pages, by a host.
+    Nothing is allowed that is not enabled by a scope and, for pages, by a host; or by a signed policy, whose
+    keys this device must be enrolled with (`tabwarden policy enrol`).
     """
     from tabwarden_adapters.cli.serve import serve as run
 
@@ -75,8 +104,12 @@ def serve(
         settings = load_settings(config) if config else ServeSettings()
         given: dict[str, Any] = {
             "scopes": tuple(scope) if scope else None,
+            "ask": tuple(ask) if ask else None,
             "allowed_hosts": tuple(allow_host) if allow_host else None,
+            "policy": str(policy.absolute()) if policy else None,
             "connection": str(connection.absolute()) if connection else None,
+            "admin": str(admin.absolute()) if admin else None,
+            "approver": approver,
             "audit": str(audit.absolute()) if audit else None,
             "headless": headless,
             "provider": provider,
@@ -107,6 +140,10 @@ def call(
         ),
     ] = None,
     connection: Connection = None,
+    wait: Annotated[
+        float,
+        Parameter(name="--wait", help="Seconds until it gives up: more than 300 where a person is asked."),
+    ] = DEFAULT_WAIT_S,
     passphrase_fd: PassphraseFd = None,
 ) -> int:
     """Do one action and print its result as JSON; a failure goes to stderr with its code, and exit status 1.
@@ -128,7 +165,11 @@ def call(
             name = action or ""
             args = calls.parse_args(name, arg or [])
         close_process_to_others()
-        emit(trio.run(calls.call, name, args, connection, passphrase_source(passphrase_fd)))
+        emit(
+            trio.run(
+                calls.call, name, args, connection, passphrase_source(passphrase_fd), calls.seconds(wait)
+            )
+        )
     return exit_.status
 
 
@@ -160,6 +201,8 @@ def doctor(
 ) -> int:
     """Check Chromium, keys, clock, folders and the audit log, and say what to do. Exit status 1 if anything
     needs mending."""
+    from tabwarden_adapters.cli import doctor as doctors
+
     with typed_failures() as exit_:
         settings = load_settings(config) if config else ServeSettings()
         given = {"connection": connection, "audit": audit}

@@ -18,18 +18,18 @@ from pathlib import Path
 
 import msgspec
 from tabwarden.errors import ConfigurationError
+from tabwarden.ports import Inspector
 
 from tabwarden_adapters.application import (
+    SECTIONS,
     ApplicationPolicy,
     Control,
+    DestinationPolicy,
+    PolicySource,
     application_store,
     company_bookmark,
     create_application_controls,
 )
-from tabwarden_adapters.policy import StaticPolicy
-
-_SCOPES = frozenset({"settings:get", "settings:update", "bookmarks:list", "bookmarks:mutate"})
-_SECTIONS = frozenset({"appearance", "bookmarks"})
 
 
 class ManagedBookmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,7 +67,7 @@ class ApplicationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
         return ApplicationPolicy(
             version=version,
             visible=visible,
-            hidden=_SECTIONS - shown,
+            hidden=SECTIONS - shown,
             locked=frozenset(self.locked),
             managed=tuple(company_bookmark(one.id, one.title, one.url, one.folder) for one in self.bookmarks),
         )
@@ -75,19 +75,25 @@ class ApplicationSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=Tru
 
 @asynccontextmanager
 async def application_controls(
-    settings: ApplicationSettings, scopes: tuple[str, ...], policy: StaticPolicy
+    settings: ApplicationSettings,
+    *,
+    wanted: bool,
+    policy: PolicySource,
+    destination_allowed: DestinationPolicy,
+    inspect: Inspector | None = None,
 ) -> AsyncIterator[Mapping[str, Control]]:
-    """Action name -> callback, on the store while the block runs; none, and no file, when `scopes` has none
-    of theirs. Raises `ConfigurationError`."""
-    current = settings.policy(policy.policy_version)
-    if _SCOPES.isdisjoint(scopes):
+    """Action name -> callback, on the store while the block runs; none, and no file, unless `wanted`.
+
+    Raises `ConfigurationError`.
+    """
+    if not wanted:
         yield {}
         return
     async with application_store(settings.store_path) as store:
         yield create_application_controls(
-            policy=lambda caller: current,
-            destination_allowed=policy.destination_allowed,
-            inspect=None,  # `serve` has no inspector yet, for pages neither
+            policy=policy,
+            destination_allowed=destination_allowed,
+            inspect=inspect,
             settings=store,
             bookmarks=store,
         )

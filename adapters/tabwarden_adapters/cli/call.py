@@ -19,6 +19,9 @@ from tabwarden.protocol.codec import parse_json
 from tabwarden_adapters.cli.settings import default_connection_path
 from tabwarden_adapters.credentials import load_descriptor
 
+DEFAULT_WAIT_S = 15.0  # an action has ten
+MAX_WAIT_S = 3600.0
+
 
 class RequestFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`{"action": "read", "args": {}}`"""
@@ -49,6 +52,13 @@ def read_request(path: Path) -> tuple[str, dict[str, Any]]:
         raise ConfigurationError(f"{path}: {error}") from None
     parse_arguments(request.action, request.args)
     return request.action, request.args
+
+
+def seconds(wait: float) -> float:
+    """Raises `ConfigurationError` for what is no time to wait."""
+    if not 0 < wait <= MAX_WAIT_S:
+        raise ConfigurationError(f"--wait takes seconds, more than 0 and at most {MAX_WAIT_S:.0f}")
+    return wait
 
 
 def parse_args(action: str, pairs: list[str]) -> dict[str, Any]:
@@ -87,10 +97,12 @@ async def call(
     args: dict[str, Any],
     connection: Path | None,
     ask: Callable[[bool], bytes] | None = None,
+    wait_s: float = DEFAULT_WAIT_S,
 ) -> Any:
-    """One call over the paired connection. `ask` gives a passphrase. Raises `TabwardenError`."""
+    """One call over the paired connection, given up after `wait_s`. `ask` gives a passphrase. Raises
+    `TabwardenError`."""
     descriptor = load_descriptor(connection or default_connection_path(), ask=ask)
-    async with AgentClient(descriptor) as client:
+    async with AgentClient(descriptor, deadline_s=wait_s) as client:
         return await client.call(action, args)
 
 

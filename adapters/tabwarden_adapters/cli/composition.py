@@ -1,32 +1,43 @@
 """Puts a broker together: policy, audit, browser, credentials and tracing around `start_agent_control`."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import trio
 from tabwarden import AgentControl, start_agent_control
 from tabwarden.errors import HostReason
+from tabwarden.ports import CredentialStore
 from tabwarden.providers import load_provider
 from tabwarden_observability import Tracing, setup_metrics, setup_tracing
 
-from tabwarden_adapters.audit import DurableAuditLog, durable_audit_log
-from tabwarden_adapters.browser import GrantEnds, HostCounts, guarded_chromium
+from tabwarden_adapters.administration import administration
+from tabwarden_adapters.audit import DurableAuditLog, Pin, durable_audit_log
+from tabwarden_adapters.browser import GrantEnds, Guard, HostCounts, guarded_chromium
 from tabwarden_adapters.cli.application import application_controls
+from tabwarden_adapters.cli.consent import Consent
+from tabwarden_adapters.cli.governing import Ruling, signed_ruling, static_ruling
+from tabwarden_adapters.cli.office import Office
+from tabwarden_adapters.cli.principals import Principals
 from tabwarden_adapters.cli.settings import ServeSettings
-from tabwarden_adapters.credentials import DescriptorStore, chosen_protector
-from tabwarden_adapters.policy import StaticPolicy
+from tabwarden_adapters.credentials import ChosenProtector, DescriptorStore, PrincipalStore, chosen_protector
+from tabwarden_adapters.policy import PolicyReport, naming_denials
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunningBroker:
-    """Everything that one broker consists of."""
+    """Everything that one broker consists of. `principals` is None in legacy mode."""
 
     control: AgentControl
     audit: DurableAuditLog
     tracing: Tracing
+    ruling: Ruling
+    approver: str
     browser: str
     protection: str
+    principals: Principals | None
+    pin: Pin
 
 
 @asynccontextmanager
@@ -34,58 +45,131 @@ async def running_broker(
     settings: ServeSettings,
     on_error: Callable[[HostReason], None] | None = None,
     *,
+    on_policy: Callable[[PolicyReport], None] = lambda report: None,
     ask: Callable[[bool], bytes] | None = None,
 ) -> AsyncIterator[RunningBroker]:
-    """A broker with its browser while the block runs; ends both, removes the descriptor, keeps the audit.
+    """A broker with its browser while the block runs; ends both, removes the descriptors, keeps the audit.
 
-    `ask` gives a passphrase, for the protector of that name. Raises `ConfigurationError` saying what to do.
+    `on_policy` is told what becomes of a signed policy. `ask` gives a passphrase, for the protector of that
+    name. Raises `ConfigurationError` saying what to do.
     """
-    policy = StaticPolicy(
-        {
-            "scopes": settings.scopes,
-            "allowed_hosts": settings.allowed_hosts,
-            "resource_hosts": settings.resource_hosts,
-        }
-    )
+    change: _PolicyChange | None = None
+
+    async def on_change() -> None:
+        if change is not None:
+            await change.act()
+
+    if settings.policy is None:
+        ruling = static_ruling(settings)
+    else:
+        ruling = await signed_ruling(settings, Path(settings.policy), on_policy, on_change)
     provider = load_provider(settings.provider)
     chosen = await trio.to_thread.run_sync(lambda: chosen_protector(settings.protector, ask=ask))
-    store = DescriptorStore(settings.connection_path, chosen.protector)
     tracing, metrics, egress = setup_tracing(), setup_metrics(), HostCounts()
     metrics.observe_egress(egress.for_metrics)
     try:
-        async with durable_audit_log(settings.audit_path) as audit, trio.open_nursery() as nursery:
+        async with (
+            durable_audit_log(
+                settings.audit_path, rules=settings.audit_files.rules(), on_failure=on_error
+            ) as audit,
+            trio.open_nursery() as nursery,
+        ):
             async with (
-                application_controls(settings.application, settings.scopes, policy) as controls,
+                _stored(ruling, settings, chosen) as store,
+                application_controls(
+                    settings.application,
+                    wanted=ruling.application_scopes,
+                    policy=ruling.application,
+                    destination_allowed=ruling.network.destination_allowed,
+                ) as controls,
                 guarded_chromium(
                     nursery,
-                    policy,
-                    lambda: policy.policy_version,
-                    context=settings.browser_context,
+                    ruling.network,
+                    ruling.version,
+                    context=ruling.browser_context,
                     headless=settings.headless,
                     counters=egress,
                     app_controls=controls,
                 ) as browser,
             ):
+                consent = Consent(ruling.authorize, ruling.version, browser.where, settings.approver)
                 control = await start_agent_control(
                     nursery,
-                    authorize=policy,
-                    actions=browser.actions,
-                    audit=GrantEnds(audit, browser.guard),
+                    authorize=consent.authorize,
+                    actions=naming_denials(browser.actions),
+                    audit=GrantEnds(consent.audit(audit), browser.guard),
                     persist_credential=store,
                     on_error=on_error,
                     timeout=settings.timeout_s,
                     max_requests_per_minute=settings.requests_per_minute,
                     tracer=tracing.tracer,
                     provider=provider,
+                    identity_mode=ruling.identity_mode,
                 )
-                try:
+                principals = Principals(control, store) if isinstance(store, PrincipalStore) else None
+                async with AsyncExitStack() as ending:
+                    ending.push_async_callback(control.close)
                     browser.guard.protect(int(control.address.rpartition(":")[2]))
-                    yield RunningBroker(control, audit, tracing, browser.chromium.product, chosen.reason)
-                finally:
-                    await control.close()
-                    with trio.CancelScope(shield=True):
-                        await trio.to_thread.run_sync(store.remove)
+                    pin = await audit.sign_with(control.statement_signer)
+                    change = _PolicyChange(ruling, consent, control, browser.guard, principals)
+                    await change.act()
+                    if principals is not None:
+                        nursery.start_soon(principals.keep_tidy)
+                    if ruling.signed is not None:
+                        nursery.start_soon(ruling.signed.watch)
+                    await ending.enter_async_context(consent.attended())
+                    office = Office(ruling, consent, principals)
+                    await ending.enter_async_context(administration(settings.admin_path, office))
+                    yield RunningBroker(
+                        control=control,
+                        audit=audit,
+                        tracing=tracing,
+                        ruling=ruling,
+                        approver=consent.approver,
+                        browser=browser.chromium.product,
+                        protection=chosen.reason,
+                        principals=principals,
+                        pin=pin,
+                    )
             nursery.cancel_scope.cancel()
     finally:
         await metrics.shutdown()
         await tracing.shutdown()
+
+
+@dataclass(frozen=True, slots=True)
+class _PolicyChange:
+    """What a change of policy has to reach: questions, connections, grants, and calls in flight."""
+
+    ruling: Ruling
+    consent: Consent
+    control: AgentControl
+    guard: Guard
+    principals: Principals | None
+
+    async def act(self) -> None:
+        self.consent.authorize.policy_changed()
+        self.guard.recheck()
+        if self.principals is not None and self.ruling.signed is not None:
+            await self.principals.reconcile(self.ruling.signed.grants())
+        await self.control.policy_changed()
+
+
+@asynccontextmanager
+async def _stored(
+    ruling: Ruling, settings: ServeSettings, chosen: ChosenProtector
+) -> AsyncIterator[CredentialStore]:
+    """Where descriptors go; what was written there is removed at the end."""
+    store: DescriptorStore | PrincipalStore
+    if ruling.identity_mode == "legacy":
+        store = DescriptorStore(settings.connection_path, chosen.protector)
+        end: Callable[[], object] = store.remove
+    else:
+        folder = settings.principals_path
+        store = await trio.to_thread.run_sync(PrincipalStore, folder, chosen.protector)
+        end = store.close
+    try:
+        yield store
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(end)

@@ -23,6 +23,9 @@ from tabwarden.errors import (
     Unreachable,
 )
 
+from tabwarden_adapters.administration import AdministrationFailed
+from tabwarden_adapters.cli.plain import plain, plain_json
+
 _CODES: tuple[tuple[type[TabwardenError], str], ...] = (
     (Refused, "refused"),
     (ChallengeLimited, "challenge-limited"),
@@ -36,6 +39,9 @@ _CODES: tuple[tuple[type[TabwardenError], str], ...] = (
 # What a person may do about a sealed failure; the code alone goes to programs.
 _ADVICE = {
     "policy-denied": "the broker's policy does not allow this action",
+    "user-denied": "a person said no",
+    "approval-timeout": "a person was asked and did not answer in time",
+    "no-approver": "a person must agree, and this broker has nobody to ask: see `tabwarden serve --approver`",
     "destination-denied": "the broker's policy does not allow this address",
     "unknown-action": "see `tabwarden actions` for what exists",
     "invalid-arguments": "see `tabwarden actions` for the arguments of each action",
@@ -60,14 +66,16 @@ def emit(value: object, render: Callable[[Console], None] | None = None, *, as_j
     if render is not None and to_terminal() and not as_json:
         render(Console())
     else:
-        sys.stdout.write(json.dumps(value, ensure_ascii=not to_terminal()) + "\n")
+        sys.stdout.write(plain_json(json.dumps(value, ensure_ascii=not to_terminal())) + "\n")
         sys.stdout.flush()
 
 
 def fail(code: str, message: str, **details: object) -> int:
     """Print one failure and give the exit status."""
     if sys.stderr.isatty():
-        Console(stderr=True).print(Text.assemble(("tabwarden: ", "bold"), (code, "bold red"), f": {message}"))
+        Console(stderr=True).print(
+            Text.assemble(("tabwarden: ", "bold"), (code, "bold red"), f": {plain(message)}")
+        )
     else:
         sys.stderr.write(json.dumps({"error": {"code": code, "message": message, **details}}) + "\n")
     return 1
@@ -82,6 +90,8 @@ def failure_of(error: TabwardenError) -> int:
         return fail(error.code, message, status=error.status, effect=error.effect)
     if isinstance(error, ActionError):
         return fail(error.code.value, _ADVICE.get(error.code.value, "the action cannot be done"))
+    if isinstance(error, AdministrationFailed):
+        return fail(error.code, str(error))
     for kind, code in _CODES:
         if isinstance(error, kind):
             return fail(code, str(error))

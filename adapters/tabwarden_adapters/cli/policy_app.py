@@ -8,7 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tabwarden_adapters.administration import ReloadPolicy, ask
 from tabwarden_adapters.cli import policy_work as work
+from tabwarden_adapters.cli.grants_app import admin_socket
 from tabwarden_adapters.cli.output import emit, typed_failures
 from tabwarden_adapters.policy import policy_schema
 
@@ -178,7 +180,8 @@ def _render_facts(facts: dict[str, Any], console: Console) -> None:
 
 def _render_explanation(answer: dict[str, Any], console: Console) -> None:
     word, style = ("allowed", "bold green") if answer["allowed"] else ("denied", "bold red")
-    console.print(Text.assemble((word, style), f" by {answer['rule']}"))
+    asks = f"; a person is asked, by {answer['ask']}" if answer["ask"] else ""
+    console.print(Text.assemble((word, style), f" by {answer['rule']}{asks}"))
     for objection in answer["objections"]:
         console.print(Text(f"  {objection['rule']}: {objection['reason']}"))
 
@@ -200,3 +203,15 @@ def _render_changes(rows: list[dict[str, Any]], console: Console) -> None:
     for row in rows:
         table.add_row(*(Text(row[name]) for name in ("grant", "change", "right")))
     console.print(table)
+
+
+@policy_app.command
+def reload(
+    *, admin: Annotated[Path | None, Parameter(name="--admin", help="Its administration socket.")] = None
+) -> int:
+    """Have a running broker look at its policy file now. Exit status 1 when it does not take it."""
+    with typed_failures() as exit_:
+        report = ask(admin_socket(admin), ReloadPolicy())
+        emit(report)
+        exit_.status = 1 if report["kind"] == "refused" else 0
+    return exit_.status

@@ -142,6 +142,7 @@ def explain(
     return {
         "allowed": verdict.allowed,
         "rule": verdict.rule,
+        "ask": verdict.ask,
         "code": None if verdict.code is None else verdict.code.value,
         "objections": [
             {"rule": rule, "reason": reason}
@@ -172,7 +173,7 @@ def try_cases(file: Path, cases: Path, at: str | None) -> dict[str, Any]:
                 "host": one.case.host,
                 "expected": one.case.expect,
                 "expected_rule": one.case.rule,
-                "decided": "allow" if one.allowed else "deny",
+                "decided": one.decided,
                 "rule": one.rule,
             }
             for one in outcomes

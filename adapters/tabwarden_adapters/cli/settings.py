@@ -1,10 +1,23 @@
 """What `tabwarden serve` may be told, in a TOML file or by flags. A flag wins over the file.
 
     scopes = ["sessions", "navigate", "read"]    # policy scopes; without any, nothing is allowed
+    ask = ["click"]                              # those of them for which a person is asked each time
     allowed_hosts = ["example.org", "*.example.net"]
     resource_hosts = ["cdn.example.com"]         # what pages may load from as well
     browser_context = "isolated"                 # or "shared": see docs/network-guard.md
-    connection = "agent-connection.json"         # where the sealed descriptor goes
+
+or, in their place, a signed policy (see docs/policy.md):
+
+    policy = "policy.json"
+    policy_state = "state"                       # the folder of what this device has seen of policies
+    policy_protector = "key-file"                # what seals that
+
+and for both:
+
+    connection = "agent-connection.json"         # where the sealed descriptor goes (legacy mode)
+    principals = "principals"                    # the folder of the sealed descriptors (individual mode)
+    admin = "admin.sock"                         # where `tabwarden grants` and `approvals` find the broker
+    approver = "terminal"                        # who is asked: "terminal", "command" or "none"
     audit = "audit"                              # the folder of the audit log
     headless = false
     requests_per_minute = 60
@@ -12,7 +25,8 @@
     provider = "cryptography"
     protector = "auto"                           # or one by name: see docs/operations.md
 
-and a table `[application]`: see application.py. Relative paths are relative to the file's own folder.
+and tables `[application]` and `[audit_files]`: see application.py and audit_files.py. Relative paths are
+relative to the file's own folder.
 """
 
 import tomllib
@@ -24,33 +38,60 @@ from msgspec import Meta
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli.application import ApplicationSettings
+from tabwarden_adapters.cli.audit_files import AuditFiles
 from tabwarden_adapters.credentials import AUTO, default_runtime_dir
+from tabwarden_adapters.policy import read_public_file
 
 CONNECTION_FILE = "agent-connection.json"
 AUDIT_FOLDER = "audit"
+PRINCIPALS_FOLDER = "principals"
+ADMIN_SOCKET = "admin.sock"
+ApproverName = Literal["terminal", "command", "none"]
 _MAX_FILE = 64 * 1024
+_PATHS = ("policy", "policy_state", "connection", "principals", "admin", "audit")
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Settings of one broker. Paths are None until `resolved`."""
 
     scopes: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     resource_hosts: tuple[str, ...] = ()
-    browser_context: Literal["isolated", "shared"] = "isolated"
+    browser_context: Literal["isolated", "shared"] | None = None
+    policy: str | None = None
+    policy_state: str | None = None
+    policy_protector: str = "key-file"
     connection: str | None = None
+    principals: str | None = None
+    admin: str | None = None
+    approver: ApproverName | None = None
     audit: str | None = None
     headless: bool = False
     requests_per_minute: Annotated[int, Meta(ge=1, le=100_000)] = 60
     timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
     provider: str = "cryptography"
     application: ApplicationSettings = ApplicationSettings()
+    audit_files: AuditFiles = AuditFiles()
     protector: str = AUTO
 
     @property
     def connection_path(self) -> Path:
         """Where the descriptor is stored."""
         return Path(self.connection) if self.connection else default_connection_path()
+
+    @property
+    def principals_path(self) -> Path:
+        """The folder of the descriptors of individual mode."""
+        return Path(self.principals) if self.principals else default_runtime_dir() / PRINCIPALS_FOLDER
+
+    @property
+    def admin_path(self) -> Path:
+        """The administrator's socket: beside a descriptor of a place of its own, so that two brokers with two
+        descriptors do not meet there."""
+        if self.admin:
+            return Path(self.admin)
+        return Path(self.connection).with_suffix(".sock") if self.connection else default_admin_path()
 
     @property
     def audit_path(self) -> Path:
@@ -63,25 +104,29 @@ def default_connection_path() -> Path:
     return default_runtime_dir() / CONNECTION_FILE
 
 
+def default_admin_path() -> Path:
+    """Where `serve` listens to its administrator when nobody says otherwise."""
+    return default_runtime_dir() / ADMIN_SOCKET
+
+
 def load_settings(path: Path) -> ServeSettings:
     """Read a TOML file. Raises `ConfigurationError` naming the file and the field."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
-    if len(data) > _MAX_FILE:
-        raise ConfigurationError(f"{path} is larger than {_MAX_FILE // 1024} KiB: is it a settings file?")
+    data = read_public_file(path, _MAX_FILE)
     try:
         settings = msgspec.convert(tomllib.loads(data.decode()), ServeSettings)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} is not TOML: {error}") from None
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"{path}: {error}") from None
+    except (ValueError, RecursionError):
+        # What Python's parser lets through of its own: numbers of thousands of digits, endless nesting.
+        raise ConfigurationError(
+            f"{path} is not TOML that can be read: a number in it is too long, or it is nested too deep"
+        ) from None
+    paths = {name: _relative_to(path, getattr(settings, name)) for name in _PATHS}
     return msgspec.structs.replace(
         settings,
-        connection=_relative_to(path, settings.connection),
-        audit=_relative_to(path, settings.audit),
+        **paths,
         application=msgspec.structs.replace(
             settings.application, store=_relative_to(path, settings.application.store)
         ),

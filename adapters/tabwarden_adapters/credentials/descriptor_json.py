@@ -33,18 +33,20 @@ def descriptor_from_json(plaintext: bytes) -> ConnectionDescriptor:
     members = _strict_object(plaintext, set(_LENGTHS) | _OTHERS)
     values: dict[str, Any] = {name: members[name] for name in _OTHERS}
     for name, length in _LENGTHS.items():
-        values[name] = _decode64(members[name])
+        values[name] = _decode64(members[name], name)
         if len(values[name]) != length:
-            raise DescriptorError("the descriptor is damaged: pair again")
-    texts = (values["address"], values["principal_id"], values["protocol"])
-    if not all(isinstance(text, str) for text in texts) or type(values["generation"]) is not int:
-        raise DescriptorError("the descriptor is damaged: pair again")
+            raise _damaged(name)
+    for name in ("address", "principal_id", "protocol"):
+        if not isinstance(values[name], str):
+            raise _damaged(name)
+    if type(values["generation"]) is not int:
+        raise _damaged("generation")
     if values["expires_at_ms"] is not None and type(values["expires_at_ms"]) is not int:
-        raise DescriptorError("the descriptor is damaged: pair again")
+        raise _damaged("expires_at_ms")
     try:
         return ConnectionDescriptor(**values)
     except (MalformedError, ValueError):
-        raise DescriptorError("the descriptor is damaged: pair again") from None
+        raise _damaged("address") from None  # the one thing that it checks
 
 
 def envelope_to_json(format_name: str, protocol: str, sealed: bytes) -> bytes:
@@ -56,9 +58,10 @@ def envelope_to_json(format_name: str, protocol: str, sealed: bytes) -> bytes:
 def envelope_from_json(data: bytes) -> tuple[str, str, bytes]:
     """Format, protocol and sealed bytes. Raises `DescriptorError`; a plaintext descriptor gets its own."""
     members = _strict_object(data, _ENVELOPE)
-    if not isinstance(members["format"], str) or not isinstance(members["protocol"], str):
-        raise DescriptorError("the descriptor file is damaged: pair again")
-    return members["format"], members["protocol"], _decode64(members["sealed"])
+    for name in ("format", "protocol"):
+        if not isinstance(members[name], str):
+            raise _damaged(name)
+    return members["format"], members["protocol"], _decode64(members["sealed"], "sealed")
 
 
 def protection_context(protocol: str) -> bytes:
@@ -93,7 +96,7 @@ def _encode64(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
-def _decode64(text: object) -> bytes:
+def _decode64(text: object, name: str) -> bytes:
     try:
         if not isinstance(text, str) or "=" in text:
             raise ValueError
@@ -101,5 +104,9 @@ def _decode64(text: object) -> bytes:
         if _encode64(data) != text:  # bits that belong to nothing, or the other alphabet
             raise ValueError
     except (ValueError, binascii.Error):
-        raise DescriptorError("the descriptor is damaged: pair again") from None
+        raise _damaged(name) from None
     return data
+
+
+def _damaged(name: str) -> DescriptorError:
+    return DescriptorError(f"the descriptor is damaged ({name}): pair again")

@@ -1,8 +1,9 @@
 """The descriptor file: written sealed and whole, read with every check, removed only if it is still ours."""
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import trio
@@ -95,13 +96,16 @@ def load_descriptor(
     `DescriptorError`, which says what to do.
     """
     format_name, stated, sealed = _envelope(path)
-    protector = protector_for(format_name, key_directory, ask)
-    descriptor = descriptor_from_json(protector.unprotect(sealed, protection_context(stated)))
-    if descriptor.protocol != stated or (protocol is not None and stated != protocol):
-        raise DescriptorError("the descriptor is for another protocol: use matching versions and pair again")
-    if now_ms is not None and descriptor.expires_at_ms is not None and descriptor.expires_at_ms <= now_ms:
-        raise DescriptorError("the descriptor has expired: pair again")
-    return descriptor
+    with _naming(path):
+        protector = protector_for(format_name, key_directory, ask)
+        descriptor = descriptor_from_json(protector.unprotect(sealed, protection_context(stated)))
+        if descriptor.protocol != stated or (protocol is not None and stated != protocol):
+            raise DescriptorError(
+                "the descriptor is for another protocol: use matching versions and pair again"
+            )
+        if now_ms is not None and descriptor.expires_at_ms is not None and descriptor.expires_at_ms <= now_ms:
+            raise DescriptorError("the descriptor has expired: pair again")
+        return descriptor
 
 
 def descriptor_format(path: str | os.PathLike[str]) -> str:
@@ -120,13 +124,25 @@ def _envelope(path: str | os.PathLike[str]) -> tuple[str, str, bytes]:
     try:
         data = _read(path, None)
     except FileNotFoundError:
-        raise DescriptorError(f"there is no descriptor at {path}: start the broker and pair again") from None
+        raise DescriptorError(
+            f"there is no descriptor at {path}: start the broker and pair again, or have one issued again"
+        ) from None
     except ConfigurationError as error:
         raise DescriptorError(str(error)) from None
     except OSError as error:
         reason = os.strerror(error.errno or 0)
         raise DescriptorError(f"cannot read the descriptor {path}: {reason}") from None
-    return envelope_from_json(data)
+    with _naming(path):
+        return envelope_from_json(data)
+
+
+@contextlib.contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whoever reads of a damaged descriptor wants to know which."""
+    try:
+        yield
+    except DescriptorError as error:
+        raise DescriptorError(f"{os.fspath(path)}: {error}") from None
 
 
 def _read(path: str | os.PathLike[str], directory: int | None) -> bytes:

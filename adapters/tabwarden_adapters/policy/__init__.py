@@ -7,6 +7,7 @@ for each grant, taken forward only by a device that is enrolled.
 from tabwarden_adapters.policy.admission import admit
 from tabwarden_adapters.policy.authoring import Loaded, load_any, load_draft
 from tabwarden_adapters.policy.comparing import Change, compare
+from tabwarden_adapters.policy.denials import naming_denials
 from tabwarden_adapters.policy.document import PolicyDocument, policy_schema
 from tabwarden_adapters.policy.enrolment import enrol
 from tabwarden_adapters.policy.expectations import load_cases, try_cases
@@ -52,6 +53,7 @@ __all__ = [
     "load_any",
     "load_cases",
     "load_draft",
+    "naming_denials",
     "needs_passphrase",
     "new_private_keys",
     "parse_time",

@@ -75,6 +75,9 @@ def toml_value(data: bytes, path: Path) -> dict[str, Any]:
         value = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path} is not TOML: {error}") from None
+    except ValueError:
+        # The rest of what `int` and `float` refuse: a number of more digits than Python reads.
+        raise ConfigurationError(f"{path} is not TOML that can be read: a number in it is too long") from None
     except RecursionError:
         raise ConfigurationError(f"{path} is not TOML that can be read: it is nested too deep") from None
     converted: dict[str, Any] = _json_value(value, "")

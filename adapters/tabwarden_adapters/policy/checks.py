@@ -1,5 +1,6 @@
 """What the types of a document cannot say: names that exist, patterns that parse, times in order."""
 
+import ipaddress
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 
@@ -13,6 +14,7 @@ from tabwarden_adapters.policy.destination import DestinationRefused, parse_dest
 from tabwarden_adapters.policy.document import AiGateway, Grant, PolicyDocument
 from tabwarden_adapters.policy.hosts import HostPattern, parse_host_pattern
 from tabwarden_adapters.policy.names import nearest
+from tabwarden_adapters.policy.text_rules import check_text_rules
 from tabwarden_adapters.policy.times import parse_time
 
 ANY_HOST = "*"
@@ -26,16 +28,19 @@ def check_meaning(document: PolicyDocument) -> None:
         raise ConfigurationError("expires: must be later than issued")
     agents, destinations = document.agents, document.destinations
     _scopes(agents.scopes, "agents.scopes")
+    _scopes(agents.ask, "agents.ask")
     _hosts(agents.allowed_hosts, "agents.allowedHosts")
     _hosts(agents.resource_hosts, "agents.resourceHosts")
     _hosts((text for text in destinations.allow if text != ANY_HOST), "destinations.allow")
     _hosts(destinations.block, "destinations.block")
     _unique((rule.id for rule in document.dlp), "dlp", "id")
+    check_text_rules(document.dlp)
     _bookmarks(document)
     _gateway(document.ai)
     profiles = _unique((profile.name for profile in document.profiles), "profiles", "name")
     for number, profile in enumerate(document.profiles):
         _scopes(profile.scopes, f"profiles[{number}].scopes")
+        _scopes(profile.ask, f"profiles[{number}].ask")
         _hosts(profile.allowed_hosts, f"profiles[{number}].allowedHosts")
     groups = _unique((group.name for group in document.groups), "groups", "name")
     for number, group in enumerate(document.groups):
@@ -76,6 +81,7 @@ def _grant(grant: Grant, field: str, profiles: Collection[str], groups: Collecti
     if grant.group is not None:
         _known(grant.group, groups, f"{field}.group", "group")
     _scopes(grant.scopes, f"{field}.scopes")
+    _scopes(grant.ask, f"{field}.ask")
     _hosts(grant.additional_hosts, f"{field}.additionalHosts")
     if grant.expires is not None:
         time_at(grant.expires, f"{field}.expires")
@@ -93,12 +99,23 @@ def _gateway(ai: AiGateway) -> None:
     _printable(ai.model, "ai.model")
     if ai.url:
         _url(ai.url, "ai.url")
-        if not ai.url.lower().startswith("https://"):
-            raise ConfigurationError("ai.url: must begin with https://, because prompts are sent there")
+        if not ai.url.lower().startswith("https://") and not _is_loopback(parse_destination(ai.url).host):
+            raise ConfigurationError(
+                "ai.url: must begin with https://, because prompts are sent there; http:// is for the same "
+                "machine only, written as 127.0.0.1 or [::1]"
+            )
     elif ai.enabled:
         raise ConfigurationError("ai.url: is missing and must be given when ai.enabled is true")
     if ai.enabled and not ai.model:
         raise ConfigurationError("ai.model: is missing and must be given when ai.enabled is true")
+
+
+def _is_loopback(host: str) -> bool:
+    """Only an address as it is written: a name may lead elsewhere."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _url(text: str, field: str) -> None:

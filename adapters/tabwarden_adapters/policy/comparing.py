@@ -24,7 +24,8 @@ _USUAL = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """`right` is `scope read`, `page example.org`, `load cdn.test`, `sensitive reading`, …"""
+    """`right` is `scope read`, `scope click if a person agrees`, `page example.org`, `load cdn.test`,
+    `sensitive reading`, …"""
 
     grant: str
     change: Literal["gained", "lost"]
@@ -70,7 +71,10 @@ def _rights(
     key = (id(policy), *(() if grant is None else (grant.profile, grant.group, grant.additional_hosts)))
     if key not in known:
         known[key] = frozenset(_at_places(rights, places))
-    own = {f"scope {scope}" for scope in rights.scopes}
+    own = {
+        f"scope {scope}" + ("" if rights.asks(scope) is None else " if a person agrees")
+        for scope in rights.scopes
+    }
     if grant is not None:
         own.add(f"until {write_time(policy.expires_of(grant))}")
         own.add(f"credentials of generation {grant.generation}")

@@ -7,18 +7,20 @@ from tabwarden.authority.rights import Decision
 from tabwarden.errors import Code
 from tabwarden.model import Caller
 
-from tabwarden_adapters.policy.destination import Destination, DestinationRefused, parse_destination
-from tabwarden_adapters.policy.layers import CompiledPolicy
+from tabwarden_adapters.policy.destination import DestinationRefused, parse_destination
+from tabwarden_adapters.policy.layers import CompiledPolicy, DestinationRights
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`code` is what an agent would be told, `rule` what the audit is, `objections` all rules that deny."""
+    """`code` is what an agent would be told, `rule` what the audit is, `objections` all rules that deny.
+    `ask` is the rule by which a person must agree to what is allowed."""
 
     allowed: bool
     rule: str
     code: Code | None = None
     objections: tuple[str, ...] = ()
+    ask: str | None = None
 
 
 def may_act(
@@ -36,7 +38,7 @@ def may_act(
         there = may_be_at(policy, caller, url, now_ms)
         if not there.allowed:
             return there
-    return _verdict(decision, None)
+    return Verdict(True, decision.rule, ask=rights.asks(scope))
 
 
 def may_be_at(policy: CompiledPolicy | None, caller: Caller, href: str, now_ms: int) -> Verdict:
@@ -51,11 +53,17 @@ def may_be_at(policy: CompiledPolicy | None, caller: Caller, href: str, now_ms: 
     return _verdict(policy.rights(caller.principal_id).page(destination), Code.DESTINATION_DENIED)
 
 
-def may_load(policy: CompiledPolicy | None, caller: Caller, place: Destination, now_ms: int) -> bool:
-    """Whether a page of this caller's tab may load from there."""
-    if policy is None or standing(policy, caller, now_ms) is not None:
-        return False
-    return policy.rights(caller.principal_id).resource(place).allowed
+def network_rights(policy: CompiledPolicy | None, caller: Caller, now_ms: int) -> DestinationRights | None:
+    """The rights by which this caller's pages load things; None when it has none.
+
+    Where everybody has a name, a caller without one is nobody's page in particular: the browser as a whole,
+    whose proxy in a shared context is held to what holds for all.
+    """
+    if policy is None:
+        return None
+    if caller.principal_id is None and policy.document.agents.identity_mode == "individual":
+        return None if policy.ended(now_ms) else policy.rights(None)
+    return policy.rights(caller.principal_id) if standing(policy, caller, now_ms) is None else None
 
 
 def standing(policy: CompiledPolicy | None, caller: Caller, now_ms: int) -> str | None:

@@ -34,12 +34,14 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", kw_o
 
 class Agents(Part, frozen=True, kw_only=True):
     """What holds for all agents. `scopes` lists the actions there are at all; an application scope (one with
-    a colon) is off like any other until it is listed here. Empty `allowedHosts` inherits `destinations`.
-    `resourceHosts` are hosts that pages may load from, where no tab may be."""
+    a colon) is off like any other until it is listed here. For those in `ask` a person is asked. Empty
+    `allowedHosts` inherits `destinations`. `resourceHosts` are hosts that pages may load from, where no tab
+    may be."""
 
     enabled: bool = False
     identity_mode: Literal["legacy", "individual"] = "individual"
     scopes: Scopes = ()
+    ask: Scopes = ()
     allowed_hosts: Hosts = ()
     resource_hosts: Hosts = ()
     allow_sensitive_read: bool = False
@@ -55,8 +57,8 @@ class Destinations(Part, frozen=True, kw_only=True):
 
 
 class DlpRule(Part, frozen=True, kw_only=True):
-    """One rule for text. Declared here, evaluated by the inspector: `detector` names detectors, `words` are
-    looked for as they stand, `pattern` values are RE2 expressions."""
+    """One rule for text. Declared here, evaluated by the inspector: `detector` names detectors (`card`,
+    `iban`, `credential`), `words` are looked for as they stand, `pattern` values are RE2 expressions."""
 
     id: Name
     kind: Literal["detector", "words", "pattern"]
@@ -64,7 +66,8 @@ class DlpRule(Part, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(min_length=1, max_length=512)], ...], Meta(min_length=1, max_length=1000)
     ]
     directions: Annotated[
-        tuple[Literal["from-page", "from-model", "to-model"], ...], Meta(min_length=1, max_length=3)
+        tuple[Literal["from-page", "to-page", "from-model", "to-model"], ...],
+        Meta(min_length=1, max_length=4),
     ]
     action: Literal["deny", "mask"] = "deny"
     sensitive: bool = False
@@ -98,10 +101,12 @@ class AiGateway(Part, frozen=True, kw_only=True):
 
 
 class Profile(Part, frozen=True, kw_only=True):
-    """A limit that grants share. Empty `scopes` leave none; empty `allowedHosts` inherit."""
+    """A limit that grants share. Empty `scopes` leave none; empty `allowedHosts` inherit; for the scopes in
+    `ask` a person is asked."""
 
     name: Name
     scopes: Scopes
+    ask: Scopes = ()
     allowed_hosts: Hosts = ()
     allow_sensitive_read: bool = False
 
@@ -114,12 +119,14 @@ class Group(Part, frozen=True, kw_only=True):
 
 
 class Grant(Part, frozen=True, kw_only=True):
-    """What one agent may. `additionalHosts` limit it further; empty inherits. A new `generation` makes all
-    credentials of earlier ones worthless. Without `expires` it lasts as long as policies that list it."""
+    """What one agent may. `additionalHosts` limit it further; empty inherits. For the scopes in `ask` a
+    person is asked, as for those of `agents` and of its profiles. A new `generation` makes all credentials of
+    earlier ones worthless. Without `expires` it lasts as long as policies that list it."""
 
     id: Name
     name: Shown
     scopes: Scopes
+    ask: Scopes = ()
     generation: Counter
     profile: Name | None = None
     group: Name | None = None

@@ -4,8 +4,8 @@
     grant = "first-agent"        # or "legacy"
     action = "read"
     host = "example.org"         # or a URL; may be left out
-    expect = "allow"             # or "deny"
-    rule = "destinations.allow"  # the rule that denies; may be left out
+    expect = "allow"             # or "deny", or "ask": allowed if a person agrees
+    rule = "destinations.allow"  # the rule that denies or asks; may be left out
     at = 2027-01-31T00:00:00Z    # when; now, if left out
 
 or the same as JSON.
@@ -28,6 +28,7 @@ from tabwarden_adapters.policy.names import nearest
 from tabwarden_adapters.policy.reading import strict_json, typed
 
 _MAX_BYTES = 4 * 1024 * 1024
+Decided = Literal["allow", "deny", "ask"]
 _Text = Annotated[str, Meta(min_length=1, max_length=512)]
 
 
@@ -36,7 +37,7 @@ class Case(Part, frozen=True, kw_only=True):
 
     grant: _Text
     action: _Text
-    expect: Literal["allow", "deny"]
+    expect: Decided
     host: _Text | None = None
     rule: _Text | None = None
     at: Time | None = None
@@ -52,13 +53,13 @@ class Outcome:
 
     number: int
     case: Case
-    allowed: bool
+    decided: Decided
     rule: str
 
     @property
     def as_expected(self) -> bool:
         """Whether verdict and, where one was named, rule are those of the case."""
-        return self.allowed == (self.case.expect == "allow") and self.case.rule in (None, self.rule)
+        return self.decided == self.case.expect and self.case.rule in (None, self.rule)
 
 
 def load_cases(path: Path) -> tuple[Case, ...]:
@@ -83,5 +84,8 @@ def try_cases(policy: CompiledPolicy, cases: tuple[Case, ...], now_ms: int) -> l
     for number, case in enumerate(cases):
         at = now_ms if case.at is None else time_at(case.at, "at")
         verdict = explain(policy, case.grant, case.action, case.host, at).verdict
-        outcomes.append(Outcome(number, case, verdict.allowed, verdict.rule))
+        if verdict.ask is not None:
+            outcomes.append(Outcome(number, case, "ask", verdict.ask))
+        else:
+            outcomes.append(Outcome(number, case, "allow" if verdict.allowed else "deny", verdict.rule))
     return outcomes

@@ -53,7 +53,8 @@ def explain(
         there = may_be_at(policy, caller, place if "://" in place else f"https://{place}/", now_ms)
         objections = tuple(dict.fromkeys((*verdict.objections, *there.objections)))
         first = there if verdict.allowed else verdict
-        verdict = Verdict(first.allowed, first.rule, first.code, objections)
+        ask = verdict.ask if first.allowed else None
+        verdict = Verdict(first.allowed, first.rule, first.code, objections, ask)
     return Explanation(verdict, tuple(_reason(rule) for rule in verdict.objections))
 
 

@@ -39,7 +39,7 @@ def read_private_file(path: str | os.PathLike[str], limit: int) -> bytes:
     where = Path(os.path.abspath(path))
     directory = open_private_directory(where.parent)
     try:
-        file = open_private_file(where.name, os.O_RDONLY, directory=directory)
+        file = open_private_file(where.name, os.O_RDONLY, directory=directory, shown=os.fspath(path))
         with os.fdopen(file, "rb") as stream:
             return _bounded(stream.read(limit + 1), path, limit)
     except FileNotFoundError:

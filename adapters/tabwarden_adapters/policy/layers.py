@@ -64,13 +64,18 @@ class CompiledPolicy:
             for grant in self.document.grants
         ]
 
-    def identity_objection(self, caller: Caller, now_ms: int) -> str | None:
-        """The rule by which this caller has no rights at all; None when it may have some."""
+    def ended(self, now_ms: int) -> str | None:
+        """The rule by which nobody has any rights; None when some may."""
         if now_ms >= self.expires_ms:
             return "policy.expired"
+        return None if self.document.agents.enabled else "agents.disabled"
+
+    def identity_objection(self, caller: Caller, now_ms: int) -> str | None:
+        """The rule by which this caller has no rights at all; None when it may have some."""
+        ended = self.ended(now_ms)
+        if ended is not None:
+            return ended
         agents = self.document.agents
-        if not agents.enabled:
-            return "agents.disabled"
         if (caller.principal_id is None) != (agents.identity_mode == "legacy"):
             return f"agents.identityMode.{agents.identity_mode}"
         if caller.principal_id is None:
@@ -108,6 +113,7 @@ class CompiledPolicy:
                 hosts=_patterns(agents.allowed_hosts) or None,
                 resources=resources,
                 sensitive_read=agents.allow_sensitive_read,
+                ask=frozenset(agents.ask),
             ),
             Layer(
                 "destinations",
@@ -133,6 +139,7 @@ class CompiledPolicy:
                 f"grant:{grant.id}",
                 scopes=frozenset(grant.scopes),
                 hosts=_patterns(grant.additional_hosts) or None,
+                ask=frozenset(grant.ask),
                 hosts_field="additionalHosts",
             ),
         ]
@@ -144,6 +151,7 @@ def _profile_layer(profile: Profile) -> DestinationLayer:
         scopes=frozenset(profile.scopes),
         hosts=_patterns(profile.allowed_hosts) or None,
         sensitive_read=profile.allow_sensitive_read,
+        ask=frozenset(profile.ask),
     )
 
 

@@ -15,7 +15,8 @@ from tabwarden.model import Authorization, Caller
 from tabwarden.ports import Clock, PersonWait
 
 from tabwarden_adapters.policy.admission import admit
-from tabwarden_adapters.policy.decisions import Verdict, may_act, may_be_at, may_load, standing
+from tabwarden_adapters.policy.decisions import Verdict, may_act, may_be_at, network_rights, standing
+from tabwarden_adapters.policy.denials import note_denial
 from tabwarden_adapters.policy.destination import Destination, DestinationRefused, parse_destination
 from tabwarden_adapters.policy.document import PolicyDocument
 from tabwarden_adapters.policy.files import read_public_file
@@ -31,11 +32,12 @@ SAVE_TIME_MS = 60_000  # the latest time seen goes to disk once a minute: what a
 class PolicyReport:
     """What became of a policy file. `version` is the one in force afterwards, 0 for none.
 
-    `taken`: a policy is in force that was not before. `refused`: the file was not taken, for the reason in
-    `message`; the one before stays in force until its own expiry. `expired`: nothing is allowed any more.
+    `taken`: a policy is in force that was not before. `unchanged`: it is the one in force already. `refused`:
+    the file was not taken, for the reason in `message`; the one before stays in force until its own expiry.
+    `expired`: nothing is allowed any more.
     """
 
-    kind: Literal["taken", "refused", "expired"]
+    kind: Literal["taken", "unchanged", "refused", "expired"]
     version: int
     message: str
 
@@ -141,14 +143,30 @@ class SignedPolicy:
             return Authorization(False, rule="actions.unknown")
         if scope != spec.policy_scope:
             return Authorization(False, rule="scopes.mismatch")
-        verdict = may_act(self._policy, caller, scope, urls_among(args), self._now())
+        policy = self._policy
+        verdict = may_act(policy, caller, scope, urls_among(args), self._now())
         if not verdict.allowed:
             return Authorization(False, code=verdict.code or Code.POLICY_DENIED, rule=verdict.rule)
-        return Authorization(True, role="agent", scopes=frozenset({spec.internal_scope}), rule=verdict.rule)
+
+        def still_holds() -> bool:
+            # The very same policy: what another one allows is for a call of its own.
+            return self._policy is policy and standing(policy, caller, self._now()) is None
+
+        return Authorization(
+            True,
+            role="agent",
+            scopes=frozenset({spec.internal_scope}),
+            rule=verdict.rule,
+            ask=verdict.ask,
+            still_holds=still_holds,
+        )
 
     def destination_allowed(self, caller: Caller, href: str) -> bool:
         """Whether a tab of this caller may be at this absolute URL."""
-        return self.judge(caller, href).allowed
+        verdict = self.judge(caller, href)
+        if not verdict.allowed:
+            note_denial(verdict.rule)
+        return verdict.allowed
 
     def judge(self, caller: Caller, href: str) -> Verdict:
         """As `destination_allowed`, with the rule."""
@@ -160,18 +178,16 @@ class SignedPolicy:
             place = parse_destination(href)
         except DestinationRefused:
             return False
-        return may_load(self._policy, caller, place, self._now())
+        return self._may_load(caller, place)
 
     def endpoint_allowed(self, caller: Caller, host: str, port: int) -> bool:
         """Whether anything of this caller's pages may connect to this host, given in normal form."""
-        return may_load(self._policy, caller, _endpoint(host, port), self._now())
+        return self._may_load(caller, _endpoint(host, port))
 
     def endpoint_named(self, caller: Caller, host: str, port: int) -> bool:
         """Whether every list that limits hosts names this very host, so that it may be a private one."""
-        policy, now = self._policy, self._now()
-        if policy is None or standing(policy, caller, now) is not None:
-            return False
-        return policy.rights(caller.principal_id).named(_endpoint(host, port))
+        rights = network_rights(self._policy, caller, self._now())
+        return rights is not None and rights.named(_endpoint(host, port))
 
     def sensitive_read_allowed(self, caller: Caller) -> bool:
         """Whether known deterministic classes of findings may be read by this caller."""
@@ -179,6 +195,10 @@ class SignedPolicy:
         if policy is None or standing(policy, caller, now) is not None:
             return False
         return policy.rights(caller.principal_id).sensitive_read().allowed
+
+    def _may_load(self, caller: Caller, place: Destination) -> bool:
+        rights = network_rights(self._policy, caller, self._now())
+        return rights is not None and rights.resource(place).allowed
 
     def _now(self) -> int:
         """Wall time that never goes back, so that setting the clock back revives nothing."""
@@ -218,10 +238,12 @@ class SignedPolicy:
             ending = f"version {stays} stays in force until it expires" if stays else "nothing is allowed"
             report = PolicyReport("refused", stays, f"{problem}; {ending}")
         else:
+            version = policy.document.version
             if self._policy is None or self._policy.document != policy.document:
                 self._policy = policy
-            version = policy.document.version
-            report = PolicyReport("taken", version, f"version {version} is in force")
+                report = PolicyReport("taken", version, f"version {version} is in force")
+            else:
+                report = PolicyReport("unchanged", version, f"version {version} is in force already")
         self._report(report)
         return report
 

@@ -20,6 +20,7 @@ identityMode = "individual"   # each agent has a grant below; "legacy": one shar
 # What agents may do at all (`tabwarden actions` lists the policy scopes). An action that is not here is off
 # for everybody. Those with a colon work on the browser itself: add them one by one, if ever.
 scopes = ["sessions", "navigate", "read"]
+ask = []                      # those of them for which a person is asked each time, for all agents
 allowedHosts = []             # empty: where `destinations` allows
 resourceHosts = []            # what pages may load besides; no tab may be there
 allowSensitiveRead = false

@@ -9,10 +9,11 @@ from tabwarden.errors import Code, ConfigurationError
 from tabwarden.model import Authorization, Caller
 from tabwarden.ports import PersonWait
 
+from tabwarden_adapters.policy.denials import note_denial
 from tabwarden_adapters.policy.destination import Destination, DestinationRefused, parse_destination
 from tabwarden_adapters.policy.hosts import HostPattern, parse_host_pattern
 
-_FIELDS = ("scopes", "allowed_hosts", "resource_hosts", "policy_version")
+_FIELDS = ("scopes", "ask", "allowed_hosts", "resource_hosts", "policy_version")
 _SCOPES = tuple(dict.fromkeys(spec.policy_scope for spec in ACTIONS.values()))
 
 
@@ -21,6 +22,7 @@ class StaticPolicy:
 
     `settings`:
     * `scopes`: names of policy scopes (the action table's); without it nothing is allowed;
+    * `ask`: the policy scopes for which a person is asked as well;
     * `allowed_hosts`: patterns (see `hosts`); without it no destination is allowed;
     * `resource_hosts`: patterns of hosts that pages may load from as well, where no tab may be;
     * `policy_version`: an integer from 1 on, default 1.
@@ -33,7 +35,8 @@ class StaticPolicy:
         for name in settings:
             if name not in _FIELDS:
                 raise ConfigurationError(f"policy: there is no field {name!a}{_nearest(name, _FIELDS)}")
-        self._scopes = frozenset(_scope(name) for name in _texts(settings, "scopes"))
+        self._scopes = frozenset(_scope(name, "scopes") for name in _texts(settings, "scopes"))
+        self._ask = frozenset(_scope(name, "ask") for name in _texts(settings, "ask"))
         self._hosts: tuple[HostPattern, ...] = tuple(
             parse_host_pattern(text, "policy.allowed_hosts") for text in _texts(settings, "allowed_hosts")
         )
@@ -63,7 +66,8 @@ class StaticPolicy:
         """Decide one call. Never waits, never raises for what an agent sent.
 
         Rules for the audit: `actions.unknown`, `scopes.mismatch`, `scopes.not-enabled`, `hosts.not-listed`,
-        `url.invalid`, `url.scheme`, `url.credentials`, `url.host`; and `static` when allowed.
+        `url.invalid`, `url.scheme`, `url.credentials`, `url.host`; `static` when allowed, and
+        `static.ask` when a person is to be asked.
         """
         spec = ACTIONS.get(action)
         if spec is None:
@@ -76,11 +80,20 @@ class StaticPolicy:
             rule = self._objection(url)
             if rule is not None:
                 return Authorization(False, code=Code.DESTINATION_DENIED, rule=rule)
-        return Authorization(True, role="agent", scopes=frozenset({spec.internal_scope}), rule="static")
+        return Authorization(
+            True,
+            role="agent",
+            scopes=frozenset({spec.internal_scope}),
+            rule="static",
+            ask="static.ask" if scope in self._ask else None,
+        )
 
     def destination_allowed(self, caller: Caller, href: str) -> bool:
         """Whether a tab that agents act in may be at this absolute URL. The same for all callers."""
-        return self._objection(href) is None
+        rule = self._objection(href)
+        if rule is not None:
+            note_denial(rule)
+        return rule is None
 
     def resource_allowed(self, caller: Caller, href: str) -> bool:
         """Whether a page of an agent's tab may load this absolute URL, in a frame too."""
@@ -136,9 +149,9 @@ def _texts(settings: Mapping[str, object], field: str) -> list[str]:
     return texts
 
 
-def _scope(name: str) -> str:
+def _scope(name: str, field: str) -> str:
     if name not in _SCOPES:
-        raise ConfigurationError(f"policy.scopes: there is no scope {name!a}{_nearest(name, _SCOPES)}")
+        raise ConfigurationError(f"policy.{field}: there is no scope {name!a}{_nearest(name, _SCOPES)}")
     return name
 
 

@@ -37,6 +37,7 @@ class Layer(Generic[P]):
     * `hosts`: where tabs may be, and with `resources` what pages may load; called `hosts_field` in rules;
     * `blocked`: hosts that are out for both, whatever else says;
     * `sensitive_read`: whether findings of known deterministic classes may be read;
+    * `ask`: policy scopes for which a person is asked, if all layers leave them;
     * `ended`: when not None, the layer leaves nothing at all, for this reason (`disabled`, `expired`, …).
     """
 
@@ -46,6 +47,7 @@ class Layer(Generic[P]):
     resources: tuple[HostRule[P], ...] = ()
     blocked: tuple[HostRule[P], ...] = ()
     sensitive_read: bool | None = None
+    ask: frozenset[str] = frozenset()
     ended: str | None = None
     hosts_field: str = "allowedHosts"
 
@@ -97,6 +99,11 @@ class Rights(Generic[P]):
             if layer.scopes is not None and scope not in layer.scopes
         )
         return _denied((*self._ended, *lacking))
+
+    def asks(self, scope: str) -> str | None:
+        """The first rule by which a person must agree, `LAYER.ask`, or None. It says nothing of whether the
+        scope is there at all: one layer that asks is enough, and none can take that back."""
+        return next((f"{layer.name}.ask" for layer in self._layers if scope in layer.ask), None)
 
     def page(self, place: P) -> Decision:
         """May a tab be at this place?"""

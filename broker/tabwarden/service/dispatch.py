@@ -122,10 +122,19 @@ async def _authorize(runtime: Runtime, call: Call, request: AgentRequest) -> Aut
         raise ActionError(Code.FAILURE)
     call.rule = answer.rule
     if not answer.grants(request.internal_scope):
-        raise ActionError(Code.POLICY_DENIED if answer.allowed else answer.code, rule=answer.rule)
+        raise _denial(answer)
     authorized = AuthorizedAction.of(request, answer)
     call.authorized(authorized.role, authorized.scopes)
     return authorized
+
+
+def _denial(answer: Authorization) -> ActionError:
+    if answer.allowed is not True:
+        return ActionError(Code.POLICY_DENIED if answer.allowed else answer.code, rule=answer.rule)
+    if answer.ask is not None:
+        # Whoever asks people takes `ask` out of the answer; here it says that nobody does.
+        return ActionError(Code.NO_APPROVER, rule=answer.ask)
+    return ActionError(Code.POLICY_DENIED, rule=answer.rule)
 
 
 def _begin_once(runtime: Runtime, call: Call, request: AgentRequest) -> None:
@@ -147,12 +156,27 @@ async def _record_authorization(runtime: Runtime, call: Call) -> None:
 
 async def _act(runtime: Runtime, call: Call, authorized: AuthorizedAction, adapter: ActionAdapter) -> object:
     act = partial(adapter, authorized.request.arguments, call)
+    # Nothing is awaited from here to the adapter's own first step.
+    _require_still_holds(runtime, authorized)
     value: object = await _guarded(runtime, HostReason.ADAPTER_FAILED, act)
     if ACTIONS[authorized.request.action].effect != "read":
         call.effects_done()
     # A thread or a shield may have outrun its cancellation and come back as if nothing had happened.
     call.check()
     return value
+
+
+def _require_still_holds(runtime: Runtime, authorized: AuthorizedAction) -> None:
+    """Raise `stale` when what was decided no longer stands. The function is not ours: it may raise."""
+    if authorized.still_holds is None:
+        return
+    try:
+        holds = authorized.still_holds()
+    except BaseException:
+        runtime.report(HostReason.AUTHORIZER_FAILED)
+        raise ActionError(Code.FAILURE) from None
+    if holds is not True:
+        raise ActionError(Code.STALE)
 
 
 async def _guarded(

@@ -67,7 +67,7 @@ class RequestScope:
         """End the call; the first cause stays."""
         if self.cause is None:
             self._cause = cause
-        self.scope.cancel()
+        self.scope.cancel(reason=self._cause)
 
     def check(self) -> None:
         """Raise the typed ending of a call that is over. What a thread or a shield let run on stops here."""

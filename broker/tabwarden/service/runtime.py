@@ -11,7 +11,15 @@ import trio
 from tabwarden.authority.principals import InstanceIdentity, PrincipalRegistry
 from tabwarden.errors import HostReason
 from tabwarden.limits import Limits
-from tabwarden.ports import ActionAdapter, AuditSink, Authorizer, Clock, ErrorObserver, Tracer
+from tabwarden.ports import (
+    ActionAdapter,
+    AuditSink,
+    Authorizer,
+    Clock,
+    ErrorObserver,
+    StatementSigner,
+    Tracer,
+)
 from tabwarden.service.challenge_pool import ChallengePool
 from tabwarden.service.refusals import RefusalCounter
 from tabwarden.service.request_scope import Cause
@@ -32,6 +40,7 @@ class Runtime:
     authorize: Authorizer
     adapters: Mapping[str, ActionAdapter]
     audit: AuditSink
+    statements: StatementSigner
     tracer: Tracer
     refusals: RefusalCounter
     on_error: ErrorObserver | None

@@ -30,9 +30,10 @@ class Stage:
         self.agent = agent
         self.site = site
         self._watched: Any = None
+        self.shown = ""
 
     async def show(self, markup: str, path: str = "/page") -> None:
-        self.site.pages[path] = markup
+        self.site.pages[path] = self.shown = markup
         while True:
             try:
                 await self.agent.call("navigate", url=self.site.url(path))
@@ -59,7 +60,7 @@ class Stage:
             await self.agent.call(action, call, **arguments)
         except ActionError as error:
             return Ending(error, call)
-        raise AssertionError(f"{action} {selector} succeeded")
+        raise AssertionError(f"{action} {selector} succeeded on {self.shown}")
 
     async def denied(self, action: str, selector: str, rule: str, /, **arguments: Any) -> None:
         """Denied for this reason, and nothing was begun."""

@@ -166,7 +166,7 @@ class FakeHost:
         await self.answer(f"audit {event.outcome}", None)
         self.events.append(event)
 
-    async def inspect(self, text: str, *, direction: str) -> Any:
+    async def inspect(self, text: str, *, direction: str, caller: Caller | None = None) -> Any:
         """Implements `Inspector`."""
         self.inspected.append((direction, text))
         return await self.answer(f"inspect {direction}", None)
@@ -239,7 +239,7 @@ def changed(**changes: Any) -> Callable[[CapturedContext], CapturedContext]:
 # Every action with arguments that work, and the host's points on its way, in order.
 ACTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "sessions": ({}, ["get_sessions", "inspect from-page", "inspect from-page"]),
-    "navigate": ({"url": "https://allowed.test/next"}, ["navigate"]),
+    "navigate": ({"url": "https://allowed.test/next"}, ["inspect to-page", "navigate"]),
     "back": ({}, ["history"]),
     "forward": ({}, ["history"]),
     "reload": ({}, ["reload"]),
@@ -247,7 +247,7 @@ ACTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "inspect": ({}, ["run", "inspect from-page"]),
     "scroll": ({"y": 1}, ["act"]),
     "click": ({"selector": "#send"}, ["act"]),
-    "type": ({"selector": "#send", "text": "a"}, ["act"]),
+    "type": ({"selector": "#send", "text": "a"}, ["inspect to-page", "act"]),
     "select": ({"selector": "#send", "value": "a"}, ["act"]),
     "check": ({"selector": "#send", "checked": True}, ["act"]),
     "ai": ({"prompt": "what is it?"}, ["inspect to-model", "ai", "inspect from-model"]),

@@ -289,7 +289,8 @@ async def test_what_a_page_says(action):
     host = open_host()
     host.instead["run"] = None  # what our script answers in another document
     assert (await ends(host, action))[0] is Code.STALE
-    host.instead["run"] = {**READ, "text": "x" * 10_001, "controls": []}
+    # The window, and what is looked at beyond it.
+    host.instead["run"] = {**READ, "text": "x" * 14_097, "controls": []}
     if action == "read":
         assert (await ends(host, action))[0] is Code.FAILURE
 

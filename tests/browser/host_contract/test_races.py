@@ -27,9 +27,12 @@ DONE_AT = {"navigate": "navigate", "ai": "ai", "tabs:close": "tabs:close", "relo
 DONE_AT |= dict.fromkeys(ACTING, "act") | dict.fromkeys(("back", "forward"), "history")
 
 
+BEFORE = ("audit started", "inspect to-model", "inspect to-page")
+
+
 def committed(action: str, point: str) -> bool:
     """What is known of effects when an action ends because of what happened at `point`."""
-    return action in DONE_AT and point not in ("audit started", "inspect to-model")
+    return action in DONE_AT and point not in BEFORE
 
 
 @pytest.mark.parametrize(("action", "point"), AWAITS)
@@ -195,7 +198,7 @@ async def test_what_the_inspector_does_not_pass_is_withheld(action, point, raise
         return
     with pytest.raises(type(raised)):
         await host.call(action, **ACTIONS[action][0])
-    if point == "inspect to-model":
+    if point in BEFORE:
         assert host.done == []
     _ended_once(host, action)
 
