@@ -10,7 +10,7 @@ from typing import Any
 
 from tabwarden.errors import Code
 from tabwarden.model import AgentEvent, AuditOutcome
-from tabwarden_adapters.audit import PosixFiles, durable_audit_log
+from tabwarden_adapters.audit import LogRules, PosixFiles, durable_audit_log
 
 
 def authorized(request_id: str = "r", **members: Any) -> AgentEvent:
@@ -53,7 +53,7 @@ def denied(request_id: str = "r") -> AgentEvent:
 
 async def fill(directory: Path, count: int, *, segment_bytes: int = 1 << 20) -> None:
     """Append `count` denials and close."""
-    async with durable_audit_log(directory, segment_bytes=segment_bytes) as log:
+    async with durable_audit_log(directory, rules=LogRules(segment_bytes=segment_bytes)) as log:
         for number in range(count):
             log.note(denied(f"r{number}"))
             if segment_bytes < 1 << 20:
@@ -73,8 +73,11 @@ class FaultyFiles(PosixFiles):
     """The real file system, with faults. Implements `FileOperations`.
 
     `write_takes` limits what one write takes (then ENOSPC when 0); `room` is how many bytes may be
-    allocated in all; the hooks run in front of the real call and may raise.
+    allocated in all; of a write's first `lies` bytes it says that they were written; the hooks run in front
+    of the real call and may raise.
     """
+
+    lies: int = 0
 
     write_takes: int | None = None
     room: int | None = None
@@ -96,6 +99,9 @@ class FaultyFiles(PosixFiles):
 
     def write(self, file: int, data: memoryview) -> int:
         self.before_write()
+        if self.lies:
+            taken, self.lies = self.lies, 0
+            return taken
         if self.write_takes is None:
             return super().write(file, data)
         return super().write(file, data[: self.write_takes])

@@ -15,12 +15,14 @@ from tabwarden.errors import AuditUnavailable, HostReason
 from tabwarden_adapters.audit import (
     AuditTicket,
     DurableAuditLog,
+    LogRules,
     durable_audit_log,
     open_audit_log,
     verify_log,
 )
 from tabwarden_adapters.audit import log as log_module
 
+from tests.audit.signed import new_signer
 from tests.audit.support import FaultyFiles, authorized, completed, denied, fill, lines, segments
 
 
@@ -143,7 +145,7 @@ async def test_short_writes_are_continued(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [0, 7, 700])
 async def test_half_a_batch_is_cut_off_at_once(tmp_path: Path, first: int) -> None:
     files = FaultyFiles()
-    async with durable_audit_log(tmp_path, files=files, commit_delay_s=1000) as log:
+    async with durable_audit_log(tmp_path, files=files, rules=LogRules(commit_delay_s=1000)) as log:
         log.note(denied("kept"))
         await log.flush()
         size = segments(tmp_path)[0].stat().st_size
@@ -162,7 +164,7 @@ async def test_half_a_batch_is_cut_off_at_once(tmp_path: Path, first: int) -> No
 
 async def test_a_fault_in_closing_is_raised(tmp_path: Path, nursery: trio.Nursery) -> None:
     files = FaultyFiles()
-    log = await open_audit_log(nursery, tmp_path, files=files, commit_delay_s=1000)
+    log = await open_audit_log(nursery, tmp_path, files=files, rules=LogRules(commit_delay_s=1000))
     log.note(denied())
     files.before_sync = fail_with(errno.EIO)
     with pytest.raises(AuditUnavailable, match="syncing failed"):
@@ -208,6 +210,115 @@ async def wait_in_vain(durable: Callable[[], object]) -> None:
         await durable()  # type: ignore[misc]
 
 
+class TestNewSegments:
+    """One that cannot be begun leaves no empty file among the records that follow in the old one."""
+
+    SMALL = LogRules(segment_bytes=1500)
+
+    async def goes_on(self, directory: Path, records: int) -> None:
+        async with durable_audit_log(directory, rules=self.SMALL) as log:
+            assert log.head.sequence == records
+            for _ in range(9):
+                log.note(denied())
+                await log.flush()
+        assert verify_log(directory).records == records + 9
+
+    async def test_one_that_cannot_be_looked_at_after_it_was_made(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        files = FaultyFiles()
+        real = files.open_segment
+
+        def open_and_fail(directory: int, name: str, *, create: bool) -> int:
+            os.close(real(directory, name, create=create))
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        async with durable_audit_log(tmp_path, files=files, rules=self.SMALL) as log:
+            log.note(denied())
+            await log.flush()
+            monkeypatch.setattr(files, "open_segment", open_and_fail)
+            for _ in range(9):
+                log.note(denied())
+                await log.flush()
+            assert len(segments(tmp_path)) == 1
+            monkeypatch.undo()
+            log.note(denied())
+            await log.flush()
+            assert len(segments(tmp_path)) == 2
+        await self.goes_on(tmp_path, 11)
+
+    async def test_one_that_cannot_be_taken_back(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        files = FaultyFiles()
+        async with durable_audit_log(tmp_path, files=files, rules=self.SMALL) as log:
+            log.note(denied())
+            await log.flush()
+            with monkeypatch.context() as patch:
+                patch.setattr(files, "allocate", lambda *_: refuse() if files.syncs > 3 else None)
+                patch.setattr(os, "unlink", refuse)
+                await self.until_broken(log)
+        assert len(segments(tmp_path)) == 2
+        found = verify_log(tmp_path)
+        assert found.ok
+        await self.goes_on(tmp_path, found.records)
+
+    async def until_broken(self, log: DurableAuditLog) -> None:
+        for _ in range(20):
+            with contextlib.suppress(AuditUnavailable):
+                log.note(denied())
+                await log.flush()
+        assert log.failure is not None
+        assert "could not be removed either" in log.failure
+
+    async def test_a_file_that_stands_there_already(self, tmp_path: Path) -> None:
+        async with durable_audit_log(tmp_path, rules=self.SMALL) as log:
+            log.note(denied())
+            await log.flush()
+            for number in range(2, 9):
+                (tmp_path / f"audit-{number:016d}.jsonl").touch(mode=0o600)
+            for _ in range(2):
+                log.note(denied())
+                with contextlib.suppress(AuditUnavailable):
+                    await log.flush()
+            assert log.failure is not None
+            assert "a file is where the next segment belongs" in log.failure
+
+    async def test_closing_the_old_one_fails(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = os.close
+
+        def close(descriptor: int) -> None:
+            real(descriptor)
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+        async with durable_audit_log(tmp_path, rules=self.SMALL) as log:
+            for number in range(9):
+                log.note(denied())
+                if number == 4:
+                    monkeypatch.setattr(os, "close", close)
+                await log.flush()
+            monkeypatch.undo()
+        await self.goes_on(tmp_path, 9)
+
+
+async def test_a_write_that_was_not_done_breaks_the_log(tmp_path: Path) -> None:
+    """A file system that tells lies: the record is not acknowledged."""
+    files = FaultyFiles()
+    async with durable_audit_log(tmp_path, files=files) as log:
+        log.note(denied())
+        await log.flush()
+        files.lies = 7
+        log.note(denied())
+        with pytest.raises(AuditUnavailable, match="something else than was written"):
+            await log.flush()
+    files.lies = 0
+    async with durable_audit_log(tmp_path) as log:
+        assert log.head.sequence == 1
+
+
 class TestMeddling:
     async def meddled(self, tmp_path: Path, meddle: Callable[[Path], object]) -> None:
         async with durable_audit_log(tmp_path) as log:
@@ -249,6 +360,7 @@ class TestDiskFull:
 
         with pytest.raises(AuditUnavailable, match="No space left"):
             await admit_on()
+        assert log.trouble == "no room for the record: No space left on device"
         for number, ticket in enumerate(tickets):
             ticket.settle(completed(str(number)))
         await log.flush()
@@ -275,7 +387,7 @@ class TestDiskFull:
 
     async def test_no_room_for_a_new_segment_keeps_the_old_one(self, tmp_path: Path) -> None:
         files = FaultyFiles(room=100_000)
-        async with durable_audit_log(tmp_path, files=files, segment_bytes=2000) as log:
+        async with durable_audit_log(tmp_path, files=files, rules=LogRules(segment_bytes=2000)) as log:
             tickets = [log.admit(authorized(str(number))) for number in range(10)]
             files.room = 0
             for number, ticket in enumerate(tickets):
@@ -289,31 +401,42 @@ class TestDiskFull:
         assert verify_log(tmp_path).records == 21
 
     @pytest.fixture
-    def small_disk(self, tmp_path: Path) -> Iterator[Path]:
+    def small_disk(self, tmp_path: Path) -> Iterator[tuple[Path, FaultyFiles]]:
+        """A file system of 64 KiB; where none may be mounted, one that says it is."""
         disk = tmp_path / "disk"
         disk.mkdir(mode=0o700)
         mount = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", str(disk)],
+            ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", str(disk)],
             capture_output=True,
             check=False,
         )
-        if mount.returncode != 0:
-            pytest.skip("may not mount a small disk; test_with_little_room shows the same with a fake one")
-        yield disk
-        subprocess.run(["umount", str(disk)], check=True)
+        real = mount.returncode == 0
+        yield disk, FaultyFiles(room=None if real else 64 * 1024)
+        if real:
+            subprocess.run(["umount", str(disk)], check=True)
 
-    async def test_with_a_real_small_disk(self, small_disk: Path) -> None:
-        filler = small_disk / "filler"
-        filler.write_bytes(bytes(100_000))
-        async with durable_audit_log(small_disk / "log") as log:
+    async def test_a_file_system_of_64_kib(self, small_disk: tuple[Path, FaultyFiles]) -> None:
+        disk, files = small_disk
+        filler = disk / "filler"
+        filler.write_bytes(bytes(16_000))
+        async with durable_audit_log(disk / "log", files=files) as log:
+            await log.sign_with(new_signer())
             admitted = await self.fill_up(log)
-            assert admitted > 10
+            assert admitted > 3
+            # A checkpoint may find no room either; records and those who wait for them do not suffer by it.
+            await log._checkpoints.make()
             filler.unlink()
+            if files.room is not None:
+                files.room += 16_000
             ticket = log.admit(authorized("x"))
             await ticket.durable()
             ticket.settle(completed("x"))
-        assert verify_log(small_disk / "log").records >= 2 * admitted + 2
-        assert len(lines(small_disk / "log")) == verify_log(small_disk / "log").records
+            assert log.trouble in (None, "No space left on device")
+        found = verify_log(disk / "log")
+        assert found.ok, found.fault
+        assert found.records >= 2 * admitted + 3
+        assert len(lines(disk / "log")) == found.records
+        assert found.signed == found.records
 
     def test_without_fallocate_free_space_is_looked_at(self, tmp_path: Path) -> None:
         files = FaultyFiles()

@@ -12,6 +12,7 @@ from tabwarden.model import AgentEvent, LifecycleEvent
 from tabwarden.ports import AuditSink
 from tabwarden_adapters.audit import (
     DurableAuditLog,
+    LogRules,
     PosixFiles,
     durable_audit_log,
     open_audit_log,
@@ -131,7 +132,7 @@ async def test_what_nobody_waits_for_is_committed_soon(tmp_path: Path) -> None:
 
 
 async def test_flush_waits_for_everything_so_far(tmp_path: Path) -> None:
-    async with durable_audit_log(tmp_path, commit_delay_s=1000) as log:
+    async with durable_audit_log(tmp_path, rules=LogRules(commit_delay_s=1000)) as log:
         await log.flush()
         for _ in range(3):
             log.note(denied())
@@ -141,7 +142,7 @@ async def test_flush_waits_for_everything_so_far(tmp_path: Path) -> None:
 
 
 async def test_closing_writes_everything_and_ends_the_log(tmp_path: Path, nursery: trio.Nursery) -> None:
-    log = await open_audit_log(nursery, tmp_path, commit_delay_s=1000)
+    log = await open_audit_log(nursery, tmp_path, rules=LogRules(commit_delay_s=1000))
     ticket = log.admit(authorized())
     log.note(denied())
     await log.aclose()
@@ -163,7 +164,7 @@ async def test_closing_writes_everything_and_ends_the_log(tmp_path: Path, nurser
 
 async def test_closing_under_cancellation_still_writes(tmp_path: Path) -> None:
     with trio.CancelScope() as scope:
-        async with durable_audit_log(tmp_path, commit_delay_s=1000) as log:
+        async with durable_audit_log(tmp_path, rules=LogRules(commit_delay_s=1000)) as log:
             log.note(denied())
             scope.cancel()
             await trio.sleep_forever()
@@ -208,7 +209,7 @@ async def test_two_brokers_never_write_one_log(tmp_path: Path) -> None:
 
 async def test_segments_are_rotated_and_stay_one_chain(tmp_path: Path) -> None:
     files = FaultyFiles()
-    async with durable_audit_log(tmp_path, segment_bytes=3000, files=files) as log:
+    async with durable_audit_log(tmp_path, rules=LogRules(segment_bytes=3000), files=files) as log:
         for number in range(40):
             await call(log, str(number))
     paths = segments(tmp_path)
@@ -218,7 +219,7 @@ async def test_segments_are_rotated_and_stay_one_chain(tmp_path: Path) -> None:
     verification = verify_log(tmp_path)
     assert verification.ok
     assert verification.records == 80
-    async with durable_audit_log(tmp_path, segment_bytes=3000) as log:
+    async with durable_audit_log(tmp_path, rules=LogRules(segment_bytes=3000)) as log:
         await call(log, "last")
     assert requests(tmp_path)[-1] == ("last", "completed")
     assert verify_log(tmp_path).records == 82
@@ -235,7 +236,7 @@ async def test_a_reader_follows_a_log_that_is_written(tmp_path: Path) -> None:
 class TestBatches:
     async def test_one_caller_is_served_without_a_thread(self, tmp_path: Path) -> None:
         files = FaultyFiles()
-        async with durable_audit_log(tmp_path, files=files, commit_delay_s=1000) as log:
+        async with durable_audit_log(tmp_path, files=files, rules=LogRules(commit_delay_s=1000)) as log:
             files.sync_threads.clear()
             before = log.statistics.fdatasyncs
             log._meter.average_sync_s = 0.0  # as on a quick disk, whatever this one is
@@ -250,7 +251,7 @@ class TestBatches:
 
     async def test_a_slow_disk_never_holds_up_the_loop(self, tmp_path: Path) -> None:
         files = FaultyFiles()
-        async with durable_audit_log(tmp_path, files=files, commit_delay_s=1000) as log:
+        async with durable_audit_log(tmp_path, files=files, rules=LogRules(commit_delay_s=1000)) as log:
             files.sync_threads.clear()
             for number in range(10):
                 log._meter.average_sync_s = 0.0011
@@ -290,7 +291,7 @@ class TestBatches:
             token.run_sync_soon(entered.set)
             go_on.wait(10)
 
-        async with durable_audit_log(tmp_path, files=files, commit_delay_s=1000) as log:
+        async with durable_audit_log(tmp_path, files=files, rules=LogRules(commit_delay_s=1000)) as log:
             log._meter.average_sync_s = 1.0
             files.before_sync = hold
             async with trio.open_nursery() as nursery:
@@ -345,7 +346,7 @@ class TestBatches:
         assert verify_log(tmp_path).ok
 
     async def test_cancelled_before_it_waits(self, tmp_path: Path) -> None:
-        async with durable_audit_log(tmp_path, commit_delay_s=1000) as log:
+        async with durable_audit_log(tmp_path, rules=LogRules(commit_delay_s=1000)) as log:
             ticket = log.admit(authorized())
             with trio.CancelScope() as scope:
                 scope.cancel()

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from tabwarden.errors import Code, MalformedError, Refusal
 from tabwarden.model import AgentEvent, AuditEvent, AuditOutcome, LifecycleEvent, RefusalSummary
 from tabwarden_adapters.audit.chain import GENESIS, MAX_RECORD_BYTES, read_line, seal_line
-from tabwarden_adapters.audit.records import CUT_MARK, MAX_TEXT_BYTES, decode_event, encode_event
+from tabwarden_adapters.audit.records import (
+    CUT_MARK,
+    MAX_TEXT_BYTES,
+    _encode,
+    _members,
+    decode_event,
+    encode_event,
+)
 
 TIMES = st.integers(0, 2**63)
 SHORT = st.none() | st.text(max_size=20)
@@ -158,6 +165,11 @@ def test_a_long_text_is_cut_and_says_so(text: str) -> None:
     assert rule.endswith(CUT_MARK)
     assert text.startswith(rule.removesuffix(CUT_MARK))
     assert len(rule) > MAX_TEXT_BYTES // 16
+
+
+@given(agent_events(LONG | st.text(min_size=100, max_size=260, alphabet='a"\\\x1f\x7fé')))
+def test_the_quick_way_gives_the_same(event: AgentEvent) -> None:
+    assert json.loads(b"{" + encode_event(event) + b"}") == json.loads(_encode(_members(event)))
 
 
 def test_a_type_of_a_later_version_is_no_error() -> None:

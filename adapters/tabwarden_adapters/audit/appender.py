@@ -36,15 +36,18 @@ class Batch:
     offset: int
     data: bytes
     new_in_directory: int | None  # the folder to sync when this is the first batch of a segment
+    problem: str | None = None  # why it cannot be written at all
 
     def write(self) -> Written:
         """Append all of it, then sync. Never raises; blocks for as long as the disk takes."""
+        if self.problem is not None:
+            return Written(self.problem, 0.0)
         stage = "writing"
         sync_s = 0.0
         written = False
         try:
             state = self.files.state(self.file)
-            if state.size != self.offset or state.names != 1:
+            if state != (self.offset, 1):
                 return Written("the segment was changed or removed by another program", 0.0)
             rest = memoryview(self.data)
             written = True
@@ -59,6 +62,11 @@ class Batch:
             sync_s = time.perf_counter() - started
             if self.new_in_directory is not None:
                 self.files.sync_directory(self.new_in_directory)
+            state, end = self.files.state(self.file), self.offset + len(self.data)
+            if state != (end, 1):
+                if state.size < end:
+                    self.files.truncate(self.file, self.offset)  # what is there of it is in pieces
+                return Written("the segment holds something else than was written", sync_s)
         except OSError as error:
             if stage == "writing" and written:
                 # Half a line must not stay for a later reader to stumble over.
@@ -73,11 +81,15 @@ class Batch:
 class Appender:
     """Knows where the log ends: `end` counts bytes appended to the current segment, written or not yet."""
 
-    def __init__(self, opened: Recovered, files: FileOperations, segment_bytes: int) -> None:
+    def __init__(
+        self, opened: Recovered, files: FileOperations, segment_bytes: int, segment_ms: int | None
+    ) -> None:
         self._files = files
         self._opened = opened
         self._file = opened.file
         self._segment_bytes = segment_bytes
+        self._segment_ms = segment_ms
+        self._began_ms = opened.began_ms
         self._allocated = opened.size
         self._written = opened.size
         self._new = False
@@ -90,22 +102,23 @@ class Appender:
         if needed > self._allocated:
             self._allocated = self._allocate(self._file, self._allocated, needed)
 
-    def batch(self, data: bytes, first: int, behind: int) -> Batch:
-        """The next batch: `data`, all that was appended, from record number `first` on.
+    def batch(self, data: bytes, first: int, behind: int, now_ms: int) -> Batch:
+        """The next batch: `data`, all that was appended, from record number `first` on, now at `now_ms`.
 
-        Begins a new segment (with room for `behind` bytes after the batch) when this one is full, unless the
-        disk has no room for one: the room in the old one is kept already.
+        Begins a new segment (with room for `behind` bytes after the batch) when this one is full or old,
+        unless the disk has no room for one: the room in the old one is kept already.
         """
-        if self._written and self._written + len(data) > self._segment_bytes:
-            with contextlib.suppress(OSError, ConfigurationError):
-                self._rotate(Segment(first), len(data), behind)
+        problem = None
+        if self._written and (self._written + len(data) > self._segment_bytes or self._old(now_ms)):
+            problem = self._rotate(Segment(first), len(data), behind)
+        if self._began_ms is None or not self._written:
+            self._began_ms = now_ms
         directory = self._opened.directory if self._new else None
-        return Batch(self._files, self._file, self._written, data, directory)
+        return Batch(self._files, self._file, self._written, data, directory, problem)
 
-    @property
-    def full(self) -> bool:
+    def full(self, now_ms: int) -> bool:
         """The next batch may begin a new segment, which costs more than a write."""
-        return self._new or self.end > self._segment_bytes
+        return self._new or self.end > self._segment_bytes or self._old(now_ms)
 
     def wrote(self, batch: Batch) -> None:
         """Tell that `batch` is on stable storage."""
@@ -118,22 +131,40 @@ class Appender:
             with contextlib.suppress(OSError):
                 self._files.truncate(self._file, self._written)
         for descriptor in (self._file, self._opened.directory, self._opened.lock):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+            _close(descriptor)
 
-    def _rotate(self, segment: Segment, length: int, behind: int) -> None:
-        file = self._files.open_segment(self._opened.directory, segment.name, create=True)
+    def _old(self, now_ms: int) -> bool:
+        if self._segment_ms is None or self._began_ms is None:
+            return False
+        # A clock that was set back must not keep a segment open for as long as it was set back.
+        self._began_ms = min(self._began_ms, now_ms)
+        return now_ms - self._began_ms >= self._segment_ms
+
+    def _rotate(self, segment: Segment, length: int, behind: int) -> str | None:
+        """Begin `segment`, or stay in the old one. Says what is wrong when neither can be: an empty file that
+        stays would stand among the records that follow in the old one."""
+        directory = self._opened.directory
+        file = -1
         try:
+            file = self._files.open_segment(directory, segment.name, create=True)
             allocated = self._allocate(file, 0, length + behind)
-        except OSError:
-            os.close(file)
-            os.unlink(segment.name, dir_fd=self._opened.directory)
-            raise
+        except FileExistsError:
+            return "a file is where the next segment belongs"
+        except (OSError, ConfigurationError):
+            _close(file)
+            try:
+                os.unlink(segment.name, dir_fd=directory)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return "a segment that could not be begun could not be removed either"
+            return None
         with contextlib.suppress(OSError):
             self._files.truncate(self._file, self._written)
-        os.close(self._file)
+        _close(self._file)
         self._file, self.segment, self._new = file, segment, True
         self._written, self.end, self._allocated = 0, length, allocated
+        return None
 
     def _allocate(self, file: int, have: int, needed: int) -> int:
         try:
@@ -143,3 +174,9 @@ class Appender:
             self._files.allocate(file, have, needed - have)
             return needed
         return needed + CHUNK_BYTES
+
+
+def _close(descriptor: int) -> None:
+    """An error of close(2) says nothing that a sync has not said, and the descriptor is gone all the same."""
+    with contextlib.suppress(OSError):
+        os.close(descriptor)

@@ -7,7 +7,7 @@
 `sha384sum` and a text editor are enough to check a record.
 
 The chain shows changes by anybody who does not recompute it to its end. Against somebody who can rewrite the
-whole log, keep its head (number and hash) elsewhere; signed checkpoints will do that.
+whole log there are signed checkpoints (see `checkpoint`), and heads kept elsewhere.
 """
 
 import hashlib
@@ -38,6 +38,7 @@ class Link:
     hash_is_right: bool
     version: int
     members: dict[str, Any] = field(repr=False)
+    line: bytes = field(repr=False)
 
 
 def seal_line(sequence: int, previous: str, members: bytes) -> tuple[bytes, str]:
@@ -64,4 +65,5 @@ def read_line(line: bytes) -> Link:
         hash_is_right=hashlib.sha384(body).hexdigest() == digest.decode("ascii"),
         version=int(version),
         members=members,
+        line=line,
     )

@@ -16,6 +16,11 @@ class Fault(StrEnum):
     SEGMENT_MISSING = "segment-missing"  # a file, or the end of the file before it, is gone
     UNKNOWN_VERSION = "unknown-version"  # written by a later Tabwarden
     HEAD_MISSING = "head-missing"  # the record that was noted elsewhere is not there
+    TAIL_MISSING = "tail-missing"  # the log ends before the last record that a checkpoint covers
+    REWRITTEN = "rewritten"  # the records are one chain, but not the one that a checkpoint signed
+    CHECKPOINT_ALTERED = "checkpoint-altered"  # its bytes are not what the broker signed
+    CHECKPOINT_MISSING = "checkpoint-missing"  # keys were pinned, but nothing that they signed is there
+    KEYS_NOT_PINNED = "keys-not-pinned"  # signed, but not by keys that were noted elsewhere
 
 
 @dataclass(frozen=True, slots=True)

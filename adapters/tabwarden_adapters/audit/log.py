@@ -12,28 +12,30 @@ disk hold. Only opening it anew, which reads the disk, says what was kept.
 
 import contextlib
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
 from tabwarden.errors import AuditUnavailable, HostReason
 from tabwarden.model import AgentEvent, AuditEvent, AuditOutcome
-from tabwarden.ports import ErrorObserver
+from tabwarden.ports import Clock, ErrorObserver, StatementSigner
 
 from tabwarden_adapters.audit.appender import Appender, Batch, Written
 from tabwarden_adapters.audit.chain import MAX_RECORD_BYTES, seal_line
-from tabwarden_adapters.audit.files import FileOperations, PosixFiles
-from tabwarden_adapters.audit.records import encode_event
-from tabwarden_adapters.audit.recovery import Recovered, recover
+from tabwarden_adapters.audit.checkpoint import key_id
+from tabwarden_adapters.audit.checkpoint_writer import CheckpointWriter
+from tabwarden_adapters.audit.checkpointer import Checkpointer
+from tabwarden_adapters.audit.files import FileOperations
+from tabwarden_adapters.audit.pins import Pin
+from tabwarden_adapters.audit.records import encode_event, encode_signing
+from tabwarden_adapters.audit.recovery import Recovered
+from tabwarden_adapters.audit.rules import LogRules
 from tabwarden_adapters.audit.segments import Head
 from tabwarden_adapters.audit.statistics import AuditStatistics, Meter
 
 if TYPE_CHECKING:
     import outcome
 
-SEGMENT_BYTES = 64 * 1024 * 1024  # some 100,000 records: a file that tools still open with ease
-COMMIT_DELAY_S = 0.05  # how long an outcome may wait for company: far below what a person notices
 CLOSE_S = 5.0  # how long closing waits for a disk that does not answer
 GATHER_TURNS = 8  # turns of the loop, while each brings more records: some 100 us each
 INLINE_SYNC_S = 0.001  # a loop that stands still for longer delays every other call noticeably
@@ -84,22 +86,26 @@ class DurableAuditLog:
         opened: Recovered,
         files: FileOperations,
         *,
-        segment_bytes: int,
-        commit_delay_s: float,
+        rules: LogRules,
         on_failure: ErrorObserver | None,
+        clock: Clock,
     ) -> None:
-        self._appender = Appender(opened, files, segment_bytes)
-        self._commit_delay_s = commit_delay_s
+        self._appender = Appender(opened, files, rules.segment_bytes, rules.segment_ms)
+        self._rules = rules
         self._on_failure = on_failure
+        self._clock = clock
+        self._checkpoints = Checkpointer(rules.checkpoint_records, rules.checkpoint_s, self._not_signed)
+        self._directory = opened.directory
         self._token = trio.lowlevel.current_trio_token()
         self._meter = Meter()
         self._head = opened.head  # of everything appended
-        self._durable = opened.head.sequence
+        self._durable_head = opened.head
         self._wanted = 0  # the highest record that somebody asked to be made durable
         self._pending: list[bytes] = []
+        self._pending_hashes: list[str] = []
         self._tickets = 0  # admitted and not settled: each has MAX_RECORD_BYTES kept for it
         self._waiting = 0
-        self._in_flight: tuple[Batch, int] | None = None  # written by a thread now, up to this record
+        self._in_flight: tuple[Batch, Head, list[str]] | None = None  # being written, up to this record
         self._in_flight_done = trio.Event()
         self._gathering_done = trio.Event()  # set when what is pending now has been tried
         self._dirty = trio.Event()
@@ -108,6 +114,7 @@ class DurableAuditLog:
         self._closing = False
         self._closed = trio.Event()
         self._failure: str | None = None
+        self._refused: str | None = None  # why the last record was not taken, though the next one may be
         self.path: Path = opened.path
         self.torn_bytes = opened.torn_bytes  # cut off when it was opened: an interrupted write's remains
 
@@ -119,12 +126,17 @@ class DurableAuditLog:
     @property
     def durable_sequence(self) -> int:
         """The last record known to be on stable storage."""
-        return self._durable
+        return self._durable_head.sequence
 
     @property
     def failure(self) -> str | None:
         """Why the log is broken, in fixed words and an errno's name; None while it is not."""
         return self._failure
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be recorded, or else why nothing can be signed; None while all is well."""
+        return self._failure or self._refused or self.checkpoint_problem
 
     @property
     def statistics(self) -> AuditStatistics:
@@ -139,7 +151,7 @@ class DurableAuditLog:
         """
         if event.outcome is not AuditOutcome.AUTHORIZED:
             raise ValueError("only an authorization is admitted; note() takes the others")
-        sequence = self._append(event, self._tickets + 1)
+        sequence = self._append(encode_event(event), self._tickets + 1)
         self._tickets += 1
         return AuditTicket(self, sequence, event.request_id)
 
@@ -150,12 +162,12 @@ class DurableAuditLog:
         """
         if isinstance(event, AgentEvent) and event.outcome is AuditOutcome.AUTHORIZED:
             raise ValueError("an authorization needs a ticket: admit it")
-        self._append(event, self._tickets)
+        self._append(encode_event(event), self._tickets)
 
     @trio.lowlevel.enable_ki_protection
     def append_outcome(self, event: AgentEvent) -> None:
         """For a ticket only: append into the room that was kept for it."""
-        self._append(event, self._tickets - 1)
+        self._append(encode_event(event), self._tickets - 1)
         self._tickets -= 1
 
     async def flush(self) -> None:
@@ -171,14 +183,16 @@ class DurableAuditLog:
             for _ in range(GATHER_TURNS):
                 before = self._head.sequence
                 await trio.lowlevel.checkpoint()
-                if self._head.sequence == before or self._durable >= sequence:
+                if self._head.sequence == before or self._durable_head.sequence >= sequence:
                     break
-            while self._durable < sequence:
+                if self._in_flight is not None:
+                    break  # the next batch gathers by itself meanwhile
+            while self._durable_head.sequence < sequence:
                 if self._failure is not None:
                     raise AuditUnavailable(self._failure)
                 if self._in_flight is None:
                     self._commit(inline=self._alone_and_quick())
-                elif sequence <= self._in_flight[1]:
+                elif sequence <= self._in_flight[1].sequence:
                     await self._in_flight_done.wait()
                 else:
                     await self._gathering_done.wait()
@@ -188,11 +202,11 @@ class DurableAuditLog:
     async def aclose(self) -> None:
         """Make everything durable, give back room and lock. A second call waits for the first.
 
-        Bounded (`CLOSE_S`) and shielded from cancellation. Raises `AuditUnavailable` when records that were
-        accepted were lost by this very call; a log that was broken before was reported then.
+        Bounded (twice `CLOSE_S`) and shielded from cancellation. Raises `AuditUnavailable` when records that
+        were accepted were lost by this very call; a log that was broken before was reported then.
         """
         if self._closing:
-            with trio.CancelScope(deadline=trio.current_time() + CLOSE_S, shield=True):
+            with trio.CancelScope(deadline=trio.current_time() + 2 * CLOSE_S, shield=True):
                 await self._closed.wait()
             return
         self._closing = True
@@ -202,6 +216,7 @@ class DurableAuditLog:
         if scope.cancelled_caught:
             self._break("closing took too long")
         self._committer.cancel()
+        await self._checkpoints.close(sign=self._failure is None, limit_s=CLOSE_S)
         if self._in_flight is None:
             # Whole records of a batch whose sync failed may lie behind the durable ones: they stay.
             self._appender.close(trim=self._failure is None)
@@ -211,13 +226,54 @@ class DurableAuditLog:
         if self._failure is not None and not was_broken:
             raise AuditUnavailable(self._failure)
 
+    async def sign_with(self, signer: StatementSigner) -> Pin:
+        """Have checkpoints signed from now on; return when the first, over all records so far, is stored.
+
+        Reads what no checkpoint covers yet: at first the whole log. Once only. Nothing waits for later ones;
+        `checkpoint_problem` says when they cannot be made. Raises `AuditLogDamaged` when the log is not the
+        one that was signed before, `AuditUnavailable` when the disk refuses, RuntimeError the second time.
+        """
+        if self._checkpoints.signing:
+            raise RuntimeError("this log is signed already")
+        keys = key_id(signer.ed_public, signer.pq_public)
+        writer = CheckpointWriter(
+            self.path, os.dup(self._directory), signer, self._clock, self._rules.retention
+        )
+        self._checkpoints.begin(writer)
+        durable = self._durable_head
+        try:
+            place = await trio.to_thread.run_sync(writer.resume, durable, abandon_on_cancel=True)
+            self._checkpoints.adopt(place)
+            times = self._clock.wall_ms(), self._clock.boottime_ms()
+            since = self._append(encode_signing(keys, *times), self._tickets)
+            await self.until_durable(since)
+            await self._checkpoints.make()
+            if self.checkpoint_problem is not None:
+                raise AuditUnavailable(f"the audit log cannot be signed: {self.checkpoint_problem}")
+        except OSError as error:
+            self._checkpoints.forget()
+            raise AuditUnavailable(f"the audit log cannot be signed: {error.strerror}") from None
+        except BaseException:
+            self._checkpoints.forget()
+            raise
+        return Pin(keys, since)
+
+    @property
+    def checkpoint_problem(self) -> str | None:
+        """Why the newest checkpoint could not be made; None while all is well."""
+        return self._checkpoints.problem
+
+    async def sign_lazily(self) -> None:
+        """A background task. Only `open_audit_log` starts it."""
+        await self._checkpoints.run()
+
     async def commit_lazily(self) -> None:
         """The background task. Only `open_audit_log` starts it."""
         try:
             with self._committer:
                 while True:
                     await self._dirty.wait()
-                    await trio.sleep(self._commit_delay_s)
+                    await trio.sleep(self._rules.commit_delay_s)
                     self._dirty = trio.Event()
                     self._want_all()
         finally:
@@ -226,21 +282,24 @@ class DurableAuditLog:
             self._want_all()
 
     @trio.lowlevel.enable_ki_protection
-    def _append(self, event: AuditEvent, tickets: int) -> int:
-        """Append `event`, keeping room for the outcomes of `tickets` tickets behind it."""
+    def _append(self, members: bytes, tickets: int) -> int:
+        """Append a record, keeping room for the outcomes of `tickets` tickets behind it."""
         if self._failure is not None:
             raise AuditUnavailable(self._failure)
         if self._closing:
             raise AuditUnavailable("the audit log is closed")
         sequence = self._head.sequence + 1
-        line, digest = seal_line(sequence, self._head.hash, encode_event(event))
+        line, digest = seal_line(sequence, self._head.hash, members)
         if len(line) > MAX_RECORD_BYTES:
             raise AuditUnavailable("the record is too large")
         try:
             self._appender.make_room(len(line), tickets * MAX_RECORD_BYTES)
         except OSError as error:
-            raise AuditUnavailable(f"no room for the record: {os.strerror(error.errno or 0)}") from None
+            self._refused = f"no room for the record: {os.strerror(error.errno or 0)}"
+            raise AuditUnavailable(self._refused) from None
+        self._refused = None
         self._pending.append(line)
+        self._pending_hashes.append(digest)
         self._appender.end += len(line)
         self._head = Head(sequence, digest)
         self._meter.records += 1
@@ -255,24 +314,26 @@ class DurableAuditLog:
             self._waiting == 1
             and self._meter.average_waiting < 1.5
             and self._meter.average_sync_s < INLINE_SYNC_S
-            and not self._appender.full
+            and not self._appender.full(self._clock.wall_ms())
         )
 
     def _want_all(self) -> None:
         """Have everything appended so far committed, without waiting for it."""
         self._wanted = self._head.sequence
-        if self._wanted > self._durable and self._in_flight is None and self._failure is None:
+        if self._wanted > self._durable_head.sequence and self._in_flight is None and self._failure is None:
             self._commit(inline=self._committer_gone)
 
     @trio.lowlevel.enable_ki_protection
     def _commit(self, *, inline: bool) -> None:
         """Write and sync what is pending: now, or in a thread that ends in `_finish`."""
         data = b"".join(self._pending)
-        first, last = self._head.sequence - len(self._pending) + 1, self._head.sequence
+        first = self._head.sequence - len(self._pending) + 1
+        hashes, self._pending_hashes = self._pending_hashes, []
         self._pending.clear()
-        batch = self._appender.batch(data, first, self._tickets * MAX_RECORD_BYTES)
+        behind = self._tickets * MAX_RECORD_BYTES
+        batch = self._appender.batch(data, first, behind, self._clock.wall_ms())
         self._meter.batch(self._waiting, inline=inline)
-        self._in_flight = (batch, last)
+        self._in_flight = (batch, self._head, hashes)
         self._in_flight_done, self._gathering_done = self._gathering_done, trio.Event()
         if not inline:
             try:
@@ -290,24 +351,25 @@ class DurableAuditLog:
     def _finish(self, result: Written) -> None:
         """The batch in flight has ended. Must not raise: trio itself may be the caller."""
         assert self._in_flight is not None  # noqa: S101 - only `_commit` leads here
-        batch, last = self._in_flight
+        batch, head, hashes = self._in_flight
         self._in_flight = None
         self._meter.synced(result.sync_s)
         if self._failure is None and result.problem is None:
             self._appender.wrote(batch)
-            self._durable = last
+            self._durable_head = head
+            self._checkpoints.advance(hashes, new_segment=batch.new_in_directory is not None)
         self._in_flight_done.set()
         if result.problem is not None:
             self._break(result.problem)
         if self._closed.is_set():
             self._appender.close(trim=False)
-        elif self._failure is None and self._durable < self._wanted:
+        elif self._failure is None and self._durable_head.sequence < self._wanted:
             # One pass of the loop later, so that those who were just served can join again.
             with contextlib.suppress(trio.RunFinishedError):
                 self._token.run_sync_soon(self._next)
 
     def _next(self) -> None:
-        if self._in_flight is None and self._failure is None and self._durable < self._wanted:
+        if self._in_flight is None and self._failure is None and self._durable_head.sequence < self._wanted:
             self._commit(inline=False)
 
     def _break(self, problem: str) -> None:
@@ -316,70 +378,15 @@ class DurableAuditLog:
             return
         self._failure = f"the audit log is broken: {problem}; records are refused until it is opened anew"
         self._pending.clear()
+        self._pending_hashes.clear()
         self._in_flight_done.set()
         self._gathering_done.set()
+        self._tell(HostReason.AUDIT_UNAVAILABLE)
+
+    def _not_signed(self) -> None:
+        self._tell(HostReason.AUDIT_NOT_SIGNED)
+
+    def _tell(self, reason: HostReason) -> None:
         if self._on_failure is not None:
             with contextlib.suppress(Exception):
-                self._on_failure(HostReason.AUDIT_UNAVAILABLE)
-
-
-async def open_audit_log(
-    nursery: trio.Nursery,
-    directory: str | os.PathLike[str],
-    *,
-    segment_bytes: int = SEGMENT_BYTES,
-    commit_delay_s: float = COMMIT_DELAY_S,
-    on_failure: ErrorObserver | None = None,
-    files: FileOperations | None = None,
-) -> DurableAuditLog:
-    """Open the log in `directory` (made when absent) or begin one; its background task runs in `nursery`.
-
-    Call `aclose` when done. `on_failure` is told once, from the event loop, when the log breaks; it must not
-    block. When `nursery` is cancelled first, the log keeps working, committing each record at once.
-
-    Raises `ConfigurationError` (folder not private, in use by another broker), `AuditLogDamaged` (says which
-    file and record), `AuditUnavailable` (the disk refuses).
-    """
-    operations = PosixFiles() if files is None else files
-    opened = await trio.to_thread.run_sync(recover, directory, operations)
-    log = DurableAuditLog(
-        opened,
-        operations,
-        segment_bytes=segment_bytes,
-        commit_delay_s=commit_delay_s,
-        on_failure=on_failure,
-    )
-    nursery.start_soon(log.commit_lazily)
-    return log
-
-
-@contextlib.asynccontextmanager
-async def durable_audit_log(
-    directory: str | os.PathLike[str],
-    *,
-    segment_bytes: int = SEGMENT_BYTES,
-    commit_delay_s: float = COMMIT_DELAY_S,
-    on_failure: ErrorObserver | None = None,
-    files: FileOperations | None = None,
-) -> AsyncIterator[DurableAuditLog]:
-    """`open_audit_log` with a nursery of its own; leaving the block closes the log."""
-    failure: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        try:
-            log = await open_audit_log(
-                nursery,
-                directory,
-                segment_bytes=segment_bytes,
-                commit_delay_s=commit_delay_s,
-                on_failure=on_failure,
-                files=files,
-            )
-            try:
-                yield log
-            finally:
-                await log.aclose()
-        except Exception as error:
-            # Past the nursery it would reach the caller wrapped in a group.
-            failure = error
-    if failure is not None:
-        raise failure
+                self._on_failure(reason)

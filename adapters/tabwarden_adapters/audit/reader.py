@@ -8,19 +8,19 @@ from typing import Any
 
 from tabwarden.errors import MalformedError
 from tabwarden.model import AuditEvent
-from tabwarden.private_files import open_private_directory, open_private_file
 
 from tabwarden_adapters.audit.chain import Link
-from tabwarden_adapters.audit.faults import AuditLogDamaged, Fault, LocatedFault
+from tabwarden_adapters.audit.cursor import LogCursor
 from tabwarden_adapters.audit.records import decode_event
-from tabwarden_adapters.audit.segments import Head, Segment, SegmentWalk, list_segments
+from tabwarden_adapters.audit.segments import Head, Segment
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
     """One record. `event` is None when a later version wrote a type or a value that this one does not know.
 
-    `members` are all JSON members of the line, for exports and printing.
+    `members` are all JSON members of the line, for exports and printing; `line` is its exact bytes with the
+    newline, which prove the record. Whoever could write the log chose what both hold: escape before printing.
     """
 
     sequence: int
@@ -28,6 +28,30 @@ class AuditRecord:
     file: str
     event: AuditEvent | None
     members: dict[str, Any] = field(repr=False)
+    line: bytes = field(repr=False)
+
+
+class LogReader:
+    """Reads on from where it stopped: what ships records elsewhere asks it now and then.
+
+    `after`, `recent` and the errors are those of `LogCursor`. `head` is the last record read: keep it to go
+    on after a restart.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, after: Head | None = None, recent: bool = False
+    ) -> None:
+        self._cursor = LogCursor(path, after=after, recent=recent)
+
+    @property
+    def head(self) -> Head | None:
+        """None before the first read."""
+        return self._cursor.head
+
+    def read(self) -> Iterator[AuditRecord]:
+        """What was appended since the last call, oldest first. Blocking; use it up."""
+        for segment, link in self._cursor.links():
+            yield record_of(segment, link)
 
 
 def read_records(path: str | os.PathLike[str]) -> Iterator[AuditRecord]:
@@ -38,32 +62,13 @@ def read_records(path: str | os.PathLike[str]) -> Iterator[AuditRecord]:
     Raises `AuditLogDamaged` at the first fault, `ConfigurationError` when the folder or a file is open to
     others, `FileNotFoundError` when there is no such folder.
     """
-    for segment, link in read_links(path):
-        event: AuditEvent | None = None
-        # Later versions may have codes and members that we do not know; the chain holds all the same.
-        with contextlib.suppress(MalformedError):
-            event = decode_event(link.members)
-        yield AuditRecord(link.sequence, link.hash, segment.name, event, link.members)
+    yield from LogReader(path).read()
 
 
-def read_links(path: str | os.PathLike[str]) -> Iterator[tuple[Segment, Link]]:
-    """As `read_records`, without looking at what the records say."""
-    directory = open_private_directory(path)
-    try:
-        segments = list_segments(directory)
-        head = Head()
-        for segment in segments:
-            if segment.first != head.sequence + 1:
-                detail = f"records {head.sequence + 1} to {segment.first - 1} should come before it"
-                place = LocatedFault(Fault.SEGMENT_MISSING, segment.name, 1, head.sequence + 1, detail)
-                raise AuditLogDamaged(place)
-            file = open_private_file(segment.name, os.O_RDONLY, directory=directory)
-            try:
-                walk = SegmentWalk(file, segment, head, last=segment == segments[-1])
-                for link in walk:
-                    yield segment, link
-                head = walk.head
-            finally:
-                os.close(file)
-    finally:
-        os.close(directory)
+def record_of(segment: Segment, link: Link) -> AuditRecord:
+    """What a line says."""
+    event: AuditEvent | None = None
+    # Later versions may have codes and members that we do not know; the chain holds all the same.
+    with contextlib.suppress(MalformedError):
+        event = decode_event(link.members)
+    return AuditRecord(link.sequence, link.hash, segment.name, event, link.members, link.line)

@@ -8,8 +8,9 @@ An agent event:
 
 A summary of refusals: `"type":"refusals", "window":{"start_ms","end_ms"}, "counts":{reason: number}`.
 The broker's own life: `"type":"lifecycle", "wall_ms", "boot_ms", "lifecycle":{"event","principal_id",
-"generation"}`. A member whose value is not known is null, never absent. Readers must ignore members that
-they do not know: later versions add some.
+"generation"}`. Which keys sign the checkpoints from here on: `"type":"signing", "wall_ms", "boot_ms",
+"signing":{"key_id"}`. A member whose value is not known is null, never absent. Readers must ignore members
+that they do not know: later versions add some.
 
 Text is ASCII with JSON escapes, so that a terminal shows what is there, and each text is cut so that a record
 never outgrows the room that was kept for it.
@@ -36,13 +37,17 @@ _encode_fast = msgspec.json.Encoder().encode
 
 def encode_event(event: AuditEvent) -> bytes:
     """The JSON members of `event`, without the braces around them. ASCII, one line."""
-    members = _members(event)
     # msgspec is 15 times as fast, but leaves text beyond ASCII as it is and refuses lone surrogates.
     with contextlib.suppress(UnicodeEncodeError, OverflowError):
-        encoded = _encode_fast(members)
+        if isinstance(event, AgentEvent):
+            encoded = _encode_fast(_agent_members(event, _all_texts(event)))
+            # All its texts together are no longer than one may be: none has to be looked at by itself.
+            if len(encoded) <= _LEAST_BYTES + MAX_TEXT_BYTES and encoded.isascii():
+                return encoded[1:-1]
+        encoded = _encode_fast(_members(event))
         if encoded.isascii():
             return encoded[1:-1]
-    return _encode(members)[1:-1].encode("ascii")
+    return _encode(_members(event))[1:-1].encode("ascii")
 
 
 def decode_event(members: Mapping[str, Any]) -> AuditEvent | None:
@@ -81,27 +86,30 @@ def decode_event(members: Mapping[str, Any]) -> AuditEvent | None:
         raise MalformedError("the record has members that no audit event has") from None
 
 
+def written_ms(members: Mapping[str, Any]) -> int | None:
+    """Wall time of a record, in milliseconds since the epoch; None when it has none that we know."""
+    window = members.get("window")
+    value = members.get("wall_ms", window.get("end_ms") if isinstance(window, dict) else None)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def encode_signing(key_id: str, wall_ms: int, boot_ms: int) -> bytes:
+    """The JSON members of the record that says whose keys sign the checkpoints from here on."""
+    members = {"type": "signing", "wall_ms": wall_ms, "boot_ms": boot_ms, "signing": {"key_id": key_id}}
+    return _encode_fast(members)[1:-1]
+
+
+def signing_key_id(members: Mapping[str, Any]) -> str | None:
+    """The key id of such a record; None for every other record."""
+    signing = members.get("signing") if members.get("type") == "signing" else None
+    value = signing.get("key_id") if isinstance(signing, dict) else None
+    return value if isinstance(value, str) else None
+
+
 def _members(event: AuditEvent) -> dict[str, Any]:
     match event:
         case AgentEvent():
-            return {
-                "type": "agent",
-                "wall_ms": event.wall_ms,
-                "boot_ms": event.boot_ms,
-                "request_id": _cut(event.request_id),
-                "agent": {
-                    "action": _cut(event.action),
-                    "scope": _cut(event.scope),
-                    "outcome": event.outcome.value,
-                    "session_id": _cut(event.session_id),
-                    "principal_id": _cut(event.principal_id),
-                    "generation": event.generation,
-                    "code": None if event.code is None else event.code.value,
-                    "rule": _cut(event.rule),
-                    "committed": event.committed,
-                },
-                "trace": {"trace_id": _cut(event.trace_id), "span_id": _cut(event.span_id)},
-            }
+            return _agent_members(event, tuple(_cut(text) for text in _all_texts(event)))
         case RefusalSummary():
             return {
                 "type": "refusals",
@@ -119,6 +127,56 @@ def _members(event: AuditEvent) -> dict[str, Any]:
                     "generation": event.generation,
                 },
             }
+
+
+_Texts = tuple[str | None, ...]
+
+
+def _all_texts(event: AgentEvent) -> _Texts:
+    """In the order of `_agent_members`."""
+    return (
+        event.request_id,
+        event.action,
+        event.scope,
+        event.session_id,
+        event.principal_id,
+        event.rule,
+        event.trace_id,
+        event.span_id,
+    )
+
+
+def _agent_members(event: AgentEvent, texts: _Texts) -> dict[str, Any]:
+    request_id, action, scope, session_id, principal_id, rule, trace_id, span_id = texts
+    return {
+        "type": "agent",
+        "wall_ms": event.wall_ms,
+        "boot_ms": event.boot_ms,
+        "request_id": request_id,
+        "agent": {
+            "action": action,
+            "scope": scope,
+            "outcome": event.outcome.value,
+            "session_id": session_id,
+            "principal_id": principal_id,
+            "generation": event.generation,
+            "code": None if event.code is None else event.code.value,
+            "rule": rule,
+            "committed": event.committed,
+        },
+        "trace": {"trace_id": trace_id, "span_id": span_id},
+    }
+
+
+# No record of an agent is shorter: the shortest outcome and numbers, and no text.
+_LEAST_BYTES = len(
+    _encode_fast(
+        _agent_members(
+            AgentEvent(outcome=AuditOutcome.DENIED, request_id="", wall_ms=0, boot_ms=0, generation=0),
+            ("",) * 8,
+        )
+    )
+)
 
 
 def _cut(text: str | None) -> str | None:

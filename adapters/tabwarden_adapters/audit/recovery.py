@@ -9,10 +9,13 @@ from pathlib import Path
 from tabwarden.errors import AuditUnavailable, ConfigurationError, MalformedError
 from tabwarden.private_files import open_private_directory, open_private_file
 
-from tabwarden_adapters.audit.chain import MAX_RECORD_BYTES, read_line
+from tabwarden_adapters.audit.chain import read_line
+from tabwarden_adapters.audit.checkpoint import Place
+from tabwarden_adapters.audit.checkpoint_files import newest_checkpoint
 from tabwarden_adapters.audit.faults import AuditLogDamaged, Fault, LocatedFault
 from tabwarden_adapters.audit.files import FileOperations
-from tabwarden_adapters.audit.segments import Head, Segment, SegmentWalk, list_segments
+from tabwarden_adapters.audit.records import written_ms
+from tabwarden_adapters.audit.segments import Head, Segment, SegmentWalk, last_line, list_segments
 
 LOCK_NAME = "lock"
 
@@ -21,7 +24,8 @@ LOCK_NAME = "lock"
 class Recovered:
     """An opened log: descriptors that the holder closes, the last record, and what was found.
 
-    `size` is the bytes of whole records in `segment`; `torn_bytes` were cut off behind them.
+    `size` is the bytes of whole records in `segment`, which its first record began at `began_ms` (None: it
+    has none yet); `torn_bytes` were cut off behind them.
     """
 
     path: Path
@@ -32,6 +36,7 @@ class Recovered:
     size: int
     head: Head
     torn_bytes: int
+    began_ms: int | None
 
 
 def recover(path: str | os.PathLike[str], files: FileOperations) -> Recovered:
@@ -47,8 +52,12 @@ def recover(path: str | os.PathLike[str], files: FileOperations) -> Recovered:
             undo.callback(os.close, directory)
             lock = _take_lock(directory, shown)
             undo.callback(os.close, lock)
-            segments = list_segments(directory)
+            newest = newest_checkpoint(directory)
+            signed, base = (Place(), Place()) if newest is None else (newest.place, newest.base)
+            segments = list_segments(directory, base.size)
             fresh = not segments
+            if fresh and newest is not None:
+                raise _cut(Segment(base.size + 1), 1, Head(base.size, base.head), signed)
             segment = Segment(1) if fresh else segments[-1]
             file = files.open_segment(directory, segment.name, create=fresh)
             undo.callback(os.close, file)
@@ -56,17 +65,28 @@ def recover(path: str | os.PathLike[str], files: FileOperations) -> Recovered:
             # dirty, forget the rest, and read what is really there.
             files.sync(file)
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-            before = _head_before(directory, segments)
+            before = _head_before(directory, segments, base)
             walk = SegmentWalk(file, segment, before, last=True)
-            for _ in walk:
-                pass
+            began_ms = None
+            # What the checkpoint says of earlier segments is compared when signing goes on (`resume`).
+            if before.sequence == signed.size and before.hash != signed.head:
+                raise _missing(segment, "the records before it are not those that a checkpoint signed")
+            for link in walk:
+                if began_ms is None:
+                    began_ms = written_ms(link.members)
+                if link.sequence == signed.size and link.hash != signed.head:
+                    raise walk.fault(Fault.REWRITTEN, "it is not the record that a checkpoint signed")
+            if walk.head.sequence < signed.size:
+                raise _cut(segment, walk.line + 1, walk.head, signed)
             files.truncate(file, walk.whole_bytes)
             files.sync(file)
             files.sync_directory(directory)
         except OSError as error:
             raise AuditUnavailable(f"cannot open the audit log in {path}: {error.strerror}") from error
         undo.pop_all()
-    return Recovered(shown, directory, lock, file, segment, walk.whole_bytes, walk.head, walk.torn_bytes)
+    return Recovered(
+        shown, directory, lock, file, segment, walk.whole_bytes, walk.head, walk.torn_bytes, began_ms
+    )
 
 
 def _take_lock(directory: int, shown: Path) -> int:
@@ -84,22 +104,21 @@ def _take_lock(directory: int, shown: Path) -> int:
     return lock
 
 
-def _head_before(directory: int, segments: list[Segment]) -> Head:
+def _cut(segment: Segment, line: int, head: Head, signed: Place) -> AuditLogDamaged:
+    detail = f"a checkpoint signed {signed.size} records, but the log ends here"
+    return AuditLogDamaged(LocatedFault(Fault.TAIL_MISSING, segment.name, line, head.sequence + 1, detail))
+
+
+def _head_before(directory: int, segments: list[Segment], base: Place) -> Head:
     """The record that the last segment must follow from, read from the end of the segment before."""
-    if not segments or segments[-1].first == 1:
-        return Head()
+    if not segments or segments[-1].first == base.size + 1:
+        return Head(base.size, base.head)
     last = segments[-1]
     if len(segments) == 1:
         raise _missing(last, "the segment before it is gone")
     before = segments[-2]
-    file = open_private_file(before.name, os.O_RDONLY, directory=directory)
     try:
-        size = os.fstat(file).st_size
-        tail = os.pread(file, MAX_RECORD_BYTES + 1, max(0, size - MAX_RECORD_BYTES - 1))
-    finally:
-        os.close(file)
-    try:
-        link = read_line(tail[tail.rfind(b"\n", 0, -1) + 1 :])
+        link = read_line(last_line(directory, before))
     except MalformedError:
         raise _missing(last, f"the end of {before.name} is damaged") from None
     if not link.hash_is_right or link.sequence != last.first - 1:
