@@ -15,12 +15,21 @@ from pathlib import Path
 
 import trio
 
+from tests.bench.audit_measure import AuditFindings, audit_figures, audit_goals, audit_line, measure_audit
 from tests.bench.browser_measure import BrowserFindings, browser_figures, browser_goals, measure_browser
 from tests.bench.browser_table import show_browser
+from tests.bench.inspection import Inspections, inspection_figures, inspection_goals, measure_inspection
 from tests.bench.load import decode_samples
 from tests.bench.measure import IDLE_MANY, IDLE_MANY_TLS, Cell, Findings, Running, running
 from tests.bench.process import Child, child
 from tests.bench.results import figures, goals
+from tests.bench.rights_measure import (
+    RightsFindings,
+    measure_rights,
+    rights_figures,
+    rights_goals,
+    show_rights,
+)
 from tests.bench.stacks import BEARER_QUART, MTLS_KEPT, SUBJECT, Stack, stacks
 from tests.bench.table import show
 
@@ -74,7 +83,9 @@ async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Pa
             found.forged = await one.forged()
 
 
-async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> tuple[Findings, BrowserFindings]:
+async def bench(
+    measured: Sequence[Stack], folder: Path, quick: bool
+) -> tuple[Findings, BrowserFindings, AuditFindings, RightsFindings, Inspections]:
     """Every measurement, within a time."""
     found = Findings()
     rounds, seconds = (QUICK_ROUNDS, QUICK_CELL_S) if quick else (ROUNDS, CELL_S)
@@ -82,8 +93,11 @@ async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> tuple[F
         await load_rounds(found, measured, folder, rounds, seconds)
         await idle_connections(found, measured, folder)
         await forged_requests(found, measured, folder)
+        audit = await measure_audit(folder / "audit", quick)
+        rights = await measure_rights(folder / "rights", quick)
         browser = await measure_browser(folder / "browser", quick)
-    return found, browser
+        inspections = await measure_inspection(quick)
+    return found, browser, audit, rights, inspections
 
 
 def main() -> int:
@@ -100,12 +114,27 @@ def main() -> int:
     )
     # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
     with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
-        found, browser = trio.run(bench, measured, Path(folder).resolve(), quick)
-    judged = [*goals(found), *browser_goals(browser)]
+        found, browser, audit, rights, inspections = trio.run(bench, measured, Path(folder).resolve(), quick)
+    judged = [
+        *goals(found),
+        *audit_goals(audit),
+        *rights_goals(rights),
+        *browser_goals(browser),
+        *inspection_goals(inspections),
+    ]
     of_browser = browser_figures(browser, found.floor.quantile(0.5))
-    rows = [row.as_json() for row in (*judged, *figures(found), *of_browser)]
+    told = (
+        *figures(found),
+        *audit_figures(audit),
+        *rights_figures(rights),
+        *of_browser,
+        *inspection_figures(inspections),
+    )
+    rows = [row.as_json() for row in (*judged, *told)]
     (OUTPUT / "bench.json").write_text(json.dumps(rows, indent=1) + "\n")
     show_browser(browser)
+    print(audit_line(audit))  # noqa: T201
+    show_rights(rights)
     show(measured, found, judged)
     return 0 if all(row.holds for row in judged) else 1
 

@@ -53,6 +53,7 @@ async def main(folder: Path) -> None:
             identity_mode="individual",
             limits=LIMITS,
         )
+        await audit.sign_with(control.statement_signer)
         names = [f"agent-{number}" for number in range(PRINCIPALS)]
         await control.reconcile_principals([Grant(name, 1) for name in names])
         issued = [await control.issue_principal(name, 1) for name in names]
