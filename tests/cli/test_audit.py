@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -33,6 +34,7 @@ from tests.audit.signed import rechain, run
 from tests.audit.support import FaultyFiles, denied, fill, segments
 from tests.cli.running import LIMIT_S, environment, tabwarden
 
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
 EVIL = "\x1b]0;x\x07\x9b2J\u202e\x7f\n"
 
 
@@ -312,6 +314,9 @@ def test_settings(tmp_path: Path) -> None:
     assert AuditFiles().rules().retention.keeps_all
     assert audit_work.log_folder(None, file) == tmp_path / "log"
     assert audit_work.log_folder(Path("elsewhere"), file) == Path("elsewhere").absolute()
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    file.write_text(example)
+    assert load_settings(file).audit_files.rules().retention.segments == 100
     file.write_text("[audit_files]\nkeep_days = 0\n")
     with pytest.raises(ConfigurationError, match="keep_days"):
         load_settings(file)

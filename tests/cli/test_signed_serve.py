@@ -63,7 +63,7 @@ class Desk:
 
 
 def call(home: Path, connection: str, action: str) -> Any:
-    done = tabwarden(home, "call", action, "--connection", connection)
+    done = tabwarden(home, "call", action, "--connection", connection, "--wait", "300")
     return done.result if done.status == 0 else done.failure["code"]
 
 

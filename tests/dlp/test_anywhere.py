@@ -14,7 +14,7 @@ FULL = bool(os.environ.get("TABWARDEN_LARGE"))
 WIDE = {chr(code): chr(code + 0xFEE0) for code in range(0x21, 0x7F)}
 
 
-@settings(max_examples=5000 if FULL else 150, deadline=None)
+@settings(max_examples=5000 if FULL else 100, deadline=None)
 @given(
     text=st.text(max_size=200) | st.text("abcXYZ0189-_./+= \n", max_size=200),
     at=st.integers(0, 200),

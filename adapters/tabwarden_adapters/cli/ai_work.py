@@ -9,11 +9,12 @@ from typing import Any
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.ai import ApiKey, KeyFile, origin_of
+from tabwarden_adapters.cli.model_settings import KEY_PROTECTOR
 from tabwarden_adapters.cli.policy_work import ENDING
 from tabwarden_adapters.credentials import PROTECTOR_NAMES, chosen_protector
 
 KEY_NAME = "ai-key.json"
-DEFAULT_PROTECTOR = "key-file"
+DEFAULT_PROTECTOR = KEY_PROTECTOR
 _MAX_LINE = 4096 + 2  # a key and its end of line
 
 

@@ -12,6 +12,7 @@ from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli import actions_table, prompts
 from tabwarden_adapters.cli import call as calls
+from tabwarden_adapters.cli.ai_app import ai_app
 from tabwarden_adapters.cli.approvals_app import approvals_app
 from tabwarden_adapters.cli.audit_app import audit_app
 from tabwarden_adapters.cli.call import DEFAULT_WAIT_S
@@ -30,6 +31,7 @@ app.command(policy_app)
 app.command(audit_app)
 app.command(grants_app)
 app.command(approvals_app)
+app.command(ai_app)
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Connection = Annotated[

@@ -18,6 +18,8 @@ from tabwarden_adapters.browser import GrantEnds, Guard, HostCounts, guarded_chr
 from tabwarden_adapters.cli.application import application_controls
 from tabwarden_adapters.cli.consent import Consent
 from tabwarden_adapters.cli.governing import Ruling, signed_ruling, static_ruling
+from tabwarden_adapters.cli.inspection import PolicyInspector
+from tabwarden_adapters.cli.model import model_gateway
 from tabwarden_adapters.cli.office import Office
 from tabwarden_adapters.cli.principals import Principals
 from tabwarden_adapters.cli.settings import ServeSettings
@@ -34,6 +36,7 @@ class RunningBroker:
     tracing: Tracing
     ruling: Ruling
     approver: str
+    inspector: PolicyInspector
     browser: str
     protection: str
     principals: Principals | None
@@ -64,16 +67,26 @@ async def running_broker(
     else:
         ruling = await signed_ruling(settings, Path(settings.policy), on_policy, on_change)
     provider = load_provider(settings.provider)
+    inspector = PolicyInspector(ruling, settings.timeout_s)
+    await inspector.follow()
     chosen = await trio.to_thread.run_sync(lambda: chosen_protector(settings.protector, ask=ask))
     tracing, metrics, egress = setup_tracing(), setup_metrics(), HostCounts()
     metrics.observe_egress(egress.for_metrics)
     try:
+        model = await trio.to_thread.run_sync(
+            model_gateway,
+            settings.ai,
+            ruling.signed,
+            inspector,
+            tracing.provider.get_tracer("tabwarden.ai"),
+        )
         async with (
             durable_audit_log(
                 settings.audit_path, rules=settings.audit_files.rules(), on_failure=on_error
             ) as audit,
             trio.open_nursery() as nursery,
         ):
+            inspector.start(nursery)
             async with (
                 _stored(ruling, settings, chosen) as store,
                 application_controls(
@@ -81,6 +94,7 @@ async def running_broker(
                     wanted=ruling.application_scopes,
                     policy=ruling.application,
                     destination_allowed=ruling.network.destination_allowed,
+                    inspect=inspector,
                 ) as controls,
                 guarded_chromium(
                     nursery,
@@ -90,6 +104,8 @@ async def running_broker(
                     headless=settings.headless,
                     counters=egress,
                     app_controls=controls,
+                    inspect=inspector,
+                    ai=model,
                 ) as browser,
             ):
                 consent = Consent(ruling.authorize, ruling.version, browser.where, settings.approver)
@@ -111,7 +127,7 @@ async def running_broker(
                     ending.push_async_callback(control.close)
                     browser.guard.protect(int(control.address.rpartition(":")[2]))
                     pin = await audit.sign_with(control.statement_signer)
-                    change = _PolicyChange(ruling, consent, control, browser.guard, principals)
+                    change = _PolicyChange(ruling, consent, inspector, control, browser.guard, principals)
                     await change.act()
                     if principals is not None:
                         nursery.start_soon(principals.keep_tidy)
@@ -121,6 +137,7 @@ async def running_broker(
                     office = Office(ruling, consent, principals)
                     await ending.enter_async_context(administration(settings.admin_path, office))
                     yield RunningBroker(
+                        inspector=inspector,
                         control=control,
                         audit=audit,
                         tracing=tracing,
@@ -139,10 +156,11 @@ async def running_broker(
 
 @dataclass(frozen=True, slots=True)
 class _PolicyChange:
-    """What a change of policy has to reach: questions, connections, grants, and calls in flight."""
+    """What a change of policy has to reach: questions, connections, grants, calls in flight, text rules."""
 
     ruling: Ruling
     consent: Consent
+    inspector: PolicyInspector
     control: AgentControl
     guard: Guard
     principals: Principals | None
@@ -153,6 +171,7 @@ class _PolicyChange:
         if self.principals is not None and self.ruling.signed is not None:
             await self.principals.reconcile(self.ruling.signed.grants())
         await self.control.policy_changed()
+        await self.inspector.follow()  # last: what it takes time for waits for it anyway
 
 
 @asynccontextmanager

@@ -39,6 +39,7 @@ _CODES: tuple[tuple[type[TabwardenError], str], ...] = (
 # What a person may do about a sealed failure; the code alone goes to programs.
 _ADVICE = {
     "policy-denied": "the broker's policy does not allow this action",
+    "content-denied": "the text holds what must not pass, or could not be looked through: see docs/dlp.md",
     "user-denied": "a person said no",
     "approval-timeout": "a person was asked and did not answer in time",
     "no-approver": "a person must agree, and this broker has nobody to ask: see `tabwarden serve --approver`",

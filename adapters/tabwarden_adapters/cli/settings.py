@@ -25,7 +25,8 @@ and for both:
     provider = "cryptography"
     protector = "auto"                           # or one by name: see docs/operations.md
 
-and tables `[application]` and `[audit_files]`: see application.py and audit_files.py. Relative paths are
+and tables `[application]`, `[ai]` and `[audit_files]`: see application.py, model_settings.py and
+    audit_files.py. Relative paths are
 relative to the file's own folder.
 """
 
@@ -39,6 +40,7 @@ from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli.application import ApplicationSettings
 from tabwarden_adapters.cli.audit_files import AuditFiles
+from tabwarden_adapters.cli.model_settings import ModelSettings
 from tabwarden_adapters.credentials import AUTO, default_runtime_dir
 from tabwarden_adapters.policy import read_public_file
 
@@ -72,6 +74,7 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
     provider: str = "cryptography"
     application: ApplicationSettings = ApplicationSettings()
+    ai: ModelSettings = ModelSettings()
     audit_files: AuditFiles = AuditFiles()
     protector: str = AUTO
 
@@ -130,6 +133,7 @@ def load_settings(path: Path) -> ServeSettings:
         application=msgspec.structs.replace(
             settings.application, store=_relative_to(path, settings.application.store)
         ),
+        ai=msgspec.structs.replace(settings.ai, credential=_relative_to(path, settings.ai.credential)),
     )
 
 

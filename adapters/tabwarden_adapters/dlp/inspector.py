@@ -33,7 +33,7 @@ class InspectionLimits:
 
     characters: int = 400_000  # three times the largest reply
     seconds: float = 3.0  # of the ten that an action has
-    wait_for_catalogue_s: float = 6.0  # the same; loading takes three seconds of a core that has nothing else
+    wait_for_catalogue_s: float = 6.0  # the same; loading takes three seconds of a core and more
     at_once: int = 2  # threads; whoever waits for one is on the clock too
     inline_characters: int = 512  # titles and labels: a hop to a thread costs more than they do
 

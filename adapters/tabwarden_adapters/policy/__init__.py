@@ -8,7 +8,7 @@ from tabwarden_adapters.policy.admission import admit
 from tabwarden_adapters.policy.authoring import Loaded, load_any, load_draft
 from tabwarden_adapters.policy.comparing import Change, compare
 from tabwarden_adapters.policy.denials import naming_denials
-from tabwarden_adapters.policy.document import PolicyDocument, policy_schema
+from tabwarden_adapters.policy.document import DlpRule, PolicyDocument, policy_schema
 from tabwarden_adapters.policy.enrolment import enrol
 from tabwarden_adapters.policy.expectations import load_cases, try_cases
 from tabwarden_adapters.policy.explaining import explain
@@ -38,6 +38,7 @@ __all__ = [
     "Change",
     "CompiledPolicy",
     "DeviceState",
+    "DlpRule",
     "Loaded",
     "PolicyDocument",
     "PolicyReport",

@@ -124,8 +124,18 @@ class SignedPolicy:
         return "individual" if (document := self.document) is None else document.agents.identity_mode
 
     def grants(self) -> list[Grant]:
-        """For `AgentControl.reconcile_principals`; none without a policy, or in legacy mode."""
-        return [] if (policy := self._current()) is None else policy.approved()
+        """For `AgentControl.reconcile_principals`; none without a policy, or in legacy mode.
+
+        What has expired by the latest time that this device has seen is disabled: a broker that was started
+        with a clock set back knows nothing of that time.
+        """
+        if (policy := self._current()) is None:
+            return []
+        now = self._now()
+        return [
+            replace(grant, enabled=False) if (grant.expires_at_ms or now) <= now else grant
+            for grant in policy.approved()
+        ]
 
     async def __call__(
         self,

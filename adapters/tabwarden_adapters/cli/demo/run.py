@@ -76,8 +76,10 @@ async def _stage() -> AsyncIterator[tuple[Path, Site, Site, RunningBroker]]:
                 connection=str(folder / "agent-connection.json"),
                 audit=str(folder / "audit"),
                 headless=True,
+                approver="none",
             )
             async with running_broker(settings) as broker:
+                await broker.inspector.content.settled()
                 yield folder, site, elsewhere, broker
 
 
