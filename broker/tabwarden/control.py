@@ -142,6 +142,9 @@ class AgentControl:
 
     async def reconcile_principals(self, grants: Iterable[Grant]) -> None:
         """Take over the approved grants. Principals that lose theirs lose their running work at once."""
+        await self._settle(self._reconcile(grants))
+
+    def _reconcile(self, grants: Iterable[Grant]) -> list[Call]:
         lost = self._runtime.registry.reconcile(grants, self._runtime.wall_ms())
         calls = [
             call
@@ -150,7 +153,7 @@ class AgentControl:
         ]
         for capability in lost:
             self._note("principal-revoked", capability)
-        await self._settle(calls)
+        return calls
 
     async def issue_principal(
         self, principal_id: str, generation: int, expires_at_ms: int | None = None
@@ -209,14 +212,18 @@ class AgentControl:
             for one in sorted(current, key=lambda one: one.principal_id)
         )
 
-    async def policy_changed(self) -> None:
+    async def policy_changed(self, grants: Iterable[Grant] | None = None) -> None:
         """End what was begun under another policy: all calls in flight, and waits for a person with them.
 
         Their results are not released even when something was done already: the caller is told `stale`, with
-        what is known of effects. Credentials stay good. Call it when policy has changed and already decides
-        anew; take over the grants with `reconcile_principals` before it.
+        what is known of effects. Credentials stay good, but with `grants`, those of the new policy in
+        individual mode, the ones that have no grant any more end as in `reconcile_principals`. Call it when
+        policy has changed and already decides anew, with no await in between: all calls have ended before
+        this one waits for anything.
         """
-        await self._settle(self._runtime.end_calls(Cause.POLICY_CHANGED))
+        calls = [] if grants is None else self._reconcile(grants)
+        calls += self._runtime.end_calls(Cause.POLICY_CHANGED)
+        await self._settle(calls)
 
     async def revoke(self) -> None:
         """Disable this instance for good: nothing that it ever issued works again. Idempotent.
@@ -322,14 +329,16 @@ async def start_agent_control(
     clock: Clock | None = None,
     provider: PqProvider | None = None,
     serve_at: str | None = None,
+    latest_wall_ms: int = 0,
 ) -> AgentControl:
     """Start a broker in `nursery` and return when it accepts connections.
 
     `authorize` decides each call, `actions` maps names of the action table to adapters, `audit` records.
     `timeout` (seconds, default 10) is the action deadline and `max_requests_per_minute` (default 60) each
     principal's rate; `limits` moves the rest. `serve_at="127.0.0.1:PORT"` starts no listener: serve
-    `control.asgi_app` at exactly that address. Raises `ConfigurationError`. A fault in the broker never
-    cancels `nursery`.
+    `control.asgi_app` at exactly that address. `latest_wall_ms` is the latest wall time known from before: a
+    clock that was set back meanwhile revives no expiry. Raises `ConfigurationError`. A fault in the broker
+    never cancels `nursery`.
     """
     if credential_file is not None:
         raise ConfigurationError(
@@ -362,6 +371,7 @@ async def start_agent_control(
         refusals=RefusalCounter(audit, clock),
         on_error=on_error,
         host=serve_at.encode(),
+        highest_wall_ms=latest_wall_ms,
     )
     control: AgentControl = await nursery.start(_run, runtime, listener, persist_credential)
     try:

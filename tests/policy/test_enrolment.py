@@ -5,7 +5,9 @@ import fcntl
 from pathlib import Path
 
 import pytest
+from tabwarden.authority.principals import InstanceIdentity, PrincipalRegistry
 from tabwarden.errors import ConfigurationError
+from tabwarden.limits import Limits
 from tabwarden.model import Caller
 from tabwarden_adapters.policy.enrolment import enrol
 from tabwarden_adapters.policy.signing import write_public_keys
@@ -166,6 +168,14 @@ async def test_the_latest_time_seen_survives_a_restart(device: Device) -> None:
     device.start().load()
     assert await rule(device, CLICKER, "read") == "grant:clicker.expired"
     assert device.state.load().wall_ms == NOW + 10 * DAY
+    # A broker that was started just now has only its own clock to judge by.
+    registry = PrincipalRegistry(
+        InstanceIdentity("127.0.0.1:1", bytes(32), bytes(2592)), "individual", Limits(), bytes(32)
+    )
+    registry.reconcile(device.policy.grants(), device.clock.wall)
+    registry.issue(bytes(32), "helper", 2, None, device.clock.wall)
+    with pytest.raises(ConfigurationError, match="no approved grant"):
+        registry.issue(bytes(32), "clicker", 1, None, device.clock.wall)
 
 
 async def test_one_process_at_a_time_changes_the_state(device: Device) -> None:

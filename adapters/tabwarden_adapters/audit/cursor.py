@@ -90,9 +90,7 @@ class LogCursor:
         try:
             file = open_private_file(segment.name, os.O_RDONLY, directory=directory)
         except FileNotFoundError:
-            raise ConfigurationError(
-                f"{segment.name} was dropped while it was to be read: read again"
-            ) from None
+            raise RecordsDropped(f"{segment.name} was dropped while it was to be read: read again") from None
         try:
             floor = self.head
             walk = self._walk_of(file, segment, last=last)

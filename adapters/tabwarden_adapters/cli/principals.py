@@ -33,10 +33,10 @@ class Principals:
         self._stored: set[str] = set()
         self._one_at_a_time = trio.Lock()
 
-    async def reconcile(self, grants: list[Grant]) -> None:
-        """Take over the grants of a policy; what they do not have any more ends at once."""
+    async def policy_changed(self, grants: list[Grant]) -> None:
+        """See `AgentControl.policy_changed`."""
+        await self._control.policy_changed(grants)  # before anything is waited for
         async with self._one_at_a_time:
-            await self._control.reconcile_principals(grants)
             await self._tidy()
 
     async def issue(self, principal_id: str, generation: int, expires_at_ms: int | None) -> Issued:

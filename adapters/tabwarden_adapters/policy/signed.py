@@ -114,6 +114,11 @@ class SignedPolicy:
         return 0 if (policy := self._current()) is None else policy.document.version
 
     @property
+    def latest_wall_ms(self) -> int:
+        """The latest wall time that this device has seen, for `start_agent_control`."""
+        return self._now()
+
+    @property
     def document(self) -> PolicyDocument | None:
         """The whole document in force."""
         return None if (policy := self._current()) is None else policy.document
@@ -133,7 +138,9 @@ class SignedPolicy:
             return []
         now = self._now()
         return [
-            replace(grant, enabled=False) if (grant.expires_at_ms or now) <= now else grant
+            replace(grant, enabled=False)
+            if grant.expires_at_ms is not None and grant.expires_at_ms <= now
+            else grant
             for grant in policy.approved()
         ]
 

@@ -39,6 +39,9 @@ async def run_call(runtime: Runtime, call: Call) -> None:
     try:
         with call.life.scope:
             outcome = await _stages(runtime, call)
+        if call.life.cause is not None:
+            # Others are ended with this one: their adapters are told first, and then each says its end.
+            await trio.lowlevel.cancel_shielded_checkpoint()
     except trio.Cancelled:
         # From outside: the whole broker is being torn down.
         call.cancel(Cause.CLOSED)

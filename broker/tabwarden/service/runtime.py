@@ -50,12 +50,12 @@ class Runtime:
     # (action, outcome) of every call that ended, for metrics
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     stopped: trio.Event = field(default_factory=trio.Event)
-    _highest_wall_ms: int = 0
+    highest_wall_ms: int = 0
 
     def wall_ms(self) -> int:
         """Wall time that never goes back within this run: setting the clock back revives nothing."""
-        self._highest_wall_ms = max(self._highest_wall_ms, self.clock.wall_ms())
-        return self._highest_wall_ms
+        self.highest_wall_ms = max(self.highest_wall_ms, self.clock.wall_ms())
+        return self.highest_wall_ms
 
     def report(self, reason: HostReason) -> None:
         """Tell the host. An observer that raises is the host's own matter and stops nothing here."""
