@@ -11,6 +11,7 @@ from tests.cli.no_browser import without_tabs
 from tests.cli.running import LIMIT_S, serving, tabwarden
 
 SETTINGS = """
+timeout_s = 120.0
 scopes = ["settings:get", "settings:update", "bookmarks:list", "bookmarks:mutate"]
 allowed_hosts = ["example.org", "wiki.example.org"]
 browser_context = "{context}"

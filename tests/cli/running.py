@@ -1,16 +1,20 @@
 """Runs the real command as a user does: a process of its own, its own folders, bounded."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from tabwarden_adapters.cli.app import app
+
 LIMIT_S = 60
+PATIENT = "timeout_s = 120.0\n"
 
 
 class Finished:
@@ -44,8 +48,9 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def tabwarden(home: Path, *arguments: str, text: str | None = None) -> Finished:
-    """Run one command to its end."""
-    command = [sys.executable, "-m", "tabwarden_adapters.cli", *arguments]
+    """Run one command to its end. A call waits for as long as the test would."""
+    patience = ("--wait", "300") if arguments[:1] == ("call",) and "--wait" not in arguments else ()
+    command = [sys.executable, "-m", "tabwarden_adapters.cli", *arguments, *patience]
     return Finished(
         subprocess.run(
             command,
@@ -59,11 +64,36 @@ def tabwarden(home: Path, *arguments: str, text: str | None = None) -> Finished:
     )
 
 
+def here(home: Path, *arguments: str) -> Finished:
+    """As `tabwarden`, in this process: starting one takes longer than most commands do. Not for commands that
+    pair (they close the process to others) or that read input."""
+    out, err = io.StringIO(), io.StringIO()
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(environment(home))
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            app(list(arguments))
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    else:
+        status = 0
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return Finished(subprocess.CompletedProcess(arguments, status, out.getvalue(), err.getvalue()))
+
+
 @contextmanager
 def serving(
     home: Path, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[tuple[dict[str, Any], "subprocess.Popen[str]"]]:
-    """`tabwarden serve --headless` while the block runs: its ready line and its process."""
+    """`tabwarden serve --headless` while the block runs: its ready line and its process. Without settings
+    of their own, actions have the time that loading the detectors takes on a busy machine."""
+    if "--config" not in arguments:
+        settings = home / "patient.toml"
+        settings.write_text(PATIENT)
+        arguments = (*arguments, "--config", str(settings))
     command = [sys.executable, "-m", "tabwarden_adapters.cli", "serve", "--headless", *arguments]
     process = subprocess.Popen(
         command,

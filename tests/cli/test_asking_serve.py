@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from tests.cli.no_browser import without_tabs
-from tests.cli.running import LIMIT_S, environment, serving, tabwarden
+from tests.cli.running import LIMIT_S, environment, here, serving, tabwarden
 
 UPDATE = json.dumps({"action": "settings:update", "args": {"appearance": {"mode": "dark"}}})
 SETTINGS = """
+timeout_s = 120.0
 scopes = ["settings:get", "settings:update"]
 ask = ["settings:update"]
 [application]
@@ -74,11 +75,11 @@ def test_the_command_asks_and_answers(tmp_path: Path, config: str) -> None:
             fact = {"label": "appearance: mode", "text": '"dark"', "by_agent": True}
             assert question["facts"] == [fact]
             assert question["reaches"] == ["once"]
-            wrong = tabwarden(tmp_path, "approvals", "answer", question["ticket"], "session")
+            wrong = here(tmp_path, "approvals", "answer", question["ticket"], "session")
             assert (wrong.status, wrong.failure["code"]) == (1, "configuration")
-            assert tabwarden(tmp_path, "approvals", "answer", question["ticket"], "deny").status == 0
+            assert here(tmp_path, "approvals", "answer", question["ticket"], "deny").status == 0
         assert refused["code"] == "user-denied"
-        late = tabwarden(tmp_path, "approvals", "answer", question["ticket"], "once")
+        late = here(tmp_path, "approvals", "answer", question["ticket"], "once")
         assert (late.status, late.failure["code"]) == (1, "configuration")
         assert "answered already" in late.failure["message"]
 
@@ -87,10 +88,10 @@ def test_a_yes_is_done(tmp_path: Path, config: str) -> None:
     arguments = ("--config", config, "--approver", "command")
     with serving(tmp_path, *arguments, variables=without_tabs(tmp_path)):
         with calling(tmp_path) as done:
-            assert tabwarden(tmp_path, "approvals", "answer", asked(tmp_path)["ticket"], "once").status == 0
+            assert here(tmp_path, "approvals", "answer", asked(tmp_path)["ticket"], "once").status == 0
         assert done["appearance"]["mode"] == "dark"
-        assert tabwarden(tmp_path, "approvals", "list").result["remembered"] == []
-        unknown = tabwarden(tmp_path, "approvals", "forget", "nothing")
+        assert here(tmp_path, "approvals", "list").result["remembered"] == []
+        unknown = here(tmp_path, "approvals", "forget", "nothing")
         assert (unknown.status, unknown.result["forgotten"]) == (1, False)
 
 
@@ -100,7 +101,7 @@ def test_without_anybody_it_is_not_done(tmp_path: Path, config: str) -> None:
         with calling(tmp_path) as refused:
             pass
         assert refused["code"] == "no-approver"
-        answer = tabwarden(tmp_path, "approvals", "answer", "ticket", "deny")
+        answer = here(tmp_path, "approvals", "answer", "ticket", "deny")
         assert 'approver = "command"' in answer.failure["message"]
 
 
@@ -139,7 +140,7 @@ def test_at_the_terminal_of_serve_and_nowhere_else(tmp_path: Path, config: str) 
         with calling(tmp_path) as done:
             wait_for(b"Your answer:")
             ticket = asked(tmp_path)["ticket"]
-            elsewhere = tabwarden(tmp_path, "approvals", "answer", ticket, "once")
+            elsewhere = here(tmp_path, "approvals", "answer", ticket, "once")
             assert 'approver = "command"' in elsewhere.failure["message"]
             os.write(main, b"y\n")
         assert done["appearance"]["mode"] == "dark"
@@ -162,6 +163,6 @@ def test_at_the_terminal_of_serve_and_nowhere_else(tmp_path: Path, config: str) 
     ],
 )
 def test_a_mistake_is_told_in_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = tabwarden(tmp_path, *arguments)
+    done = here(tmp_path, *arguments)
     assert done.status == 1
     assert said in done.failure["message"]

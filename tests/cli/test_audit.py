@@ -110,7 +110,7 @@ def test_what_is_asked_wrongly(tmp_path: Path, log: Path) -> None:
     )
     (tmp_path / "empty").mkdir(mode=0o700)
     mistakes = [
-        (lambda: list(audit_work.export(log, "\x1bxml")), "is not one of: jsonl"),
+        (lambda: list(audit_work.export(log, "\x1bxml")), "is not one of: cef, ecs, jsonl"),
         (lambda: audit_work.verify(log, "7", None), "cannot read 7"),
         (lambda: audit_work.verify(log, str(proof), None), "larger than 4 KiB"),
         (lambda: audit_work.verify(log, None, absent), "cannot read"),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.no_browser import without_tabs
-from tests.cli.running import serving, tabwarden
+from tests.cli.running import here, serving, tabwarden
 from tests.cli.test_signed_serve import Desk, call
 
 RULE = {"id": "projects", "kind": "words", "values": ["Blue Heron"], "directions": ["from-page"]}
@@ -19,23 +19,15 @@ def test_the_rules_for_text_are_those_of_the_policy_in_force(tmp_path: Path) -> 
     desk, variables = Desk(tmp_path), without_tabs(tmp_path)
     assert desk.run("policy", "enrol", "keys/policy-public.json").status == 0
     desk.publish(1, {"id": "one"}, bookmarks=[bookmark("Blue Heron")])
-    arguments = ("--policy", str(desk.file), "--config", str(patient(tmp_path)))
-    with serving(tmp_path, *arguments, variables=variables) as (ready, _):
-        connection = tabwarden(tmp_path, "grants", "issue", "one").result["connection"]
+    with serving(tmp_path, "--policy", str(desk.file), variables=variables) as (ready, _):
+        connection = here(tmp_path, "grants", "issue", "one").result["connection"]
         assert call(tmp_path, connection, "bookmarks:list")["managed"][0]["title"] == "Blue Heron"
         desk.publish(2, {"id": "one"}, bookmarks=[bookmark("Blue Heron")], dlp=[RULE])
-        assert tabwarden(tmp_path, "policy", "reload").result["version"] == 2
+        assert here(tmp_path, "policy", "reload").result["version"] == 2
         assert call(tmp_path, connection, "bookmarks:list") == "content-denied"
         desk.publish(3, {"id": "one"}, bookmarks=[bookmark("Grey Heron")], dlp=[RULE])
-        assert tabwarden(tmp_path, "policy", "reload").result["version"] == 3
+        assert here(tmp_path, "policy", "reload").result["version"] == 3
         assert call(tmp_path, connection, "bookmarks:list")["managed"][0]["title"] == "Grey Heron"
         exported = tabwarden(tmp_path, "audit", "export", "--audit", ready["audit"]).out
     rules = [json.loads(line).get("agent", {}).get("rule") for line in exported.splitlines()]
     assert "dlp.corporate:projects" in rules
-
-
-def patient(home: Path) -> Path:
-    """Settings that give the detectors time to load on a busy machine."""
-    config = home / "patient.toml"
-    config.write_text("timeout_s = 120.0\n")
-    return config

@@ -121,7 +121,7 @@ def test_call_with_nobody_to_ask(tmp_path: Path, connection: Path) -> None:
     )
     assert failure(Finished(done)) == (
         "descriptor",
-        "a passphrase is needed and there is no terminal to ask at: give --passphrase-fd",
+        f"{connection}: a passphrase is needed and there is no terminal to ask at: give --passphrase-fd",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.no_browser import without_tabs
-from tests.cli.running import LIMIT_S, Finished, serving, tabwarden
+from tests.cli.running import LIMIT_S, Finished, here, serving, tabwarden
 
 
 def moment(days: int) -> str:
@@ -33,7 +33,7 @@ class Desk:
         placed = [
             str(self.home / one) if one in ("keys", "keys/policy-public.json") else one for one in arguments
         ]
-        return tabwarden(self.home, *placed)
+        return here(self.home, *placed)
 
     def publish(
         self, version: int, *grants: dict[str, Any], out: Path | None = None, **changes: Any
@@ -56,14 +56,14 @@ class Desk:
         beside = self.home / "next.json"
         beside.unlink(missing_ok=True)
         keys = str(self.home / "keys" / "policy-private.json")
-        done = tabwarden(self.home, "policy", "sign", str(draft), "--keys", keys, "--out", str(beside))
+        done = here(self.home, "policy", "sign", str(draft), "--keys", keys, "--out", str(beside))
         assert done.status == 0, done.err
         beside.replace(out or self.file)
         return done
 
 
 def call(home: Path, connection: str, action: str) -> Any:
-    done = tabwarden(home, "call", action, "--connection", connection, "--wait", "300")
+    done = tabwarden(home, "call", action, "--connection", connection)
     return done.result if done.status == 0 else done.failure["code"]
 
 
@@ -79,15 +79,15 @@ def test_grants_from_publication_to_revocation(tmp_path: Path) -> None:
             None,
             1,
         )
-        listed = tabwarden(tmp_path, "grants", "list").result
+        listed = here(tmp_path, "grants", "list").result
         assert [(one["id"], one["credential"]) for one in listed] == [
             ("one", None),
             ("two", None),
             ("off", None),
         ]
 
-        one = tabwarden(tmp_path, "grants", "issue", "one").result
-        two = tabwarden(tmp_path, "grants", "issue", "two", "--until", "8h").result
+        one = here(tmp_path, "grants", "issue", "one").result
+        two = here(tmp_path, "grants", "issue", "two", "--until", "8h").result
         assert Path(one["connection"]).parent == Path(ready["principals"])
         assert call(tmp_path, one["connection"], "settings:get")["visible"] == ["appearance", "bookmarks"]
         assert call(tmp_path, two["connection"], "settings:get") == "policy-denied"
@@ -95,14 +95,14 @@ def test_grants_from_publication_to_revocation(tmp_path: Path) -> None:
         assert [bookmark["id"] for bookmark in managed] == ["wiki"]
 
         for grant, said in (("none", "no grant"), ("off", "disabled")):
-            refused = tabwarden(tmp_path, "grants", "issue", grant)
+            refused = here(tmp_path, "grants", "issue", grant)
             assert (refused.status, refused.failure["code"]) == (1, "configuration")
             assert said in refused.failure["message"]
 
         # A new policy: one loses a scope, two is gone, and what is shown of the settings changes.
         fewer = {"id": "one", "scopes": ["settings:get"]}
         desk.publish(2, fewer, settings={"hiddenSections": ["bookmarks"], "lockedSections": ["appearance"]})
-        assert tabwarden(tmp_path, "policy", "reload").result["version"] == 2
+        assert here(tmp_path, "policy", "reload").result["version"] == 2
         assert call(tmp_path, two["connection"], "bookmarks:list") == "descriptor"
         assert not Path(two["connection"]).exists()
         assert call(tmp_path, one["connection"], "bookmarks:list") == "policy-denied"
@@ -111,9 +111,9 @@ def test_grants_from_publication_to_revocation(tmp_path: Path) -> None:
 
         # An older one is not taken, however it comes.
         desk.publish(1, {"id": "one"}, {"id": "two"})
-        refused = tabwarden(tmp_path, "policy", "reload")
+        refused = here(tmp_path, "policy", "reload")
         assert (refused.status, refused.result["kind"], refused.result["version"]) == (1, "refused", 2)
-        assert tabwarden(tmp_path, "grants", "issue", "two").status == 1
+        assert here(tmp_path, "grants", "issue", "two").status == 1
 
         # Issued again: the one before opens nothing, though its file has the same name.
         kept = tmp_path / "kept"
@@ -121,26 +121,26 @@ def test_grants_from_publication_to_revocation(tmp_path: Path) -> None:
         copy = kept / "copy.json"
         copy.touch(mode=0o600)
         copy.write_bytes(Path(one["connection"]).read_bytes())
-        again = tabwarden(tmp_path, "grants", "issue", "one").result
+        again = here(tmp_path, "grants", "issue", "one").result
         assert call(tmp_path, str(copy), "settings:get") == "refused"
         assert call(tmp_path, again["connection"], "settings:get") == shown
 
-        assert tabwarden(tmp_path, "grants", "revoke", "one").result == {"id": "one", "revoked": True}
+        assert here(tmp_path, "grants", "revoke", "one").result == {"id": "one", "revoked": True}
         assert not Path(again["connection"]).exists()
-        assert tabwarden(tmp_path, "grants", "revoke", "one").result == {"id": "one", "revoked": False}
+        assert here(tmp_path, "grants", "revoke", "one").result == {"id": "one", "revoked": False}
 
         # The browser is as it was started: a policy that wants another context allows nothing till then.
-        last = tabwarden(tmp_path, "grants", "issue", "one").result["connection"]
+        last = here(tmp_path, "grants", "issue", "one").result["connection"]
         agents = {"enabled": True, "scopes": SCOPES, "browserContext": "shared"}
         desk.publish(3, {"id": "one"}, agents=agents)
-        assert tabwarden(tmp_path, "policy", "reload").result["version"] == 3
+        assert here(tmp_path, "policy", "reload").result["version"] == 3
         assert call(tmp_path, last, "settings:get") == "policy-denied"
 
         process.send_signal(signal.SIGTERM)
         assert process.wait(LIMIT_S) == 0
     assert not Path(ready["admin"]).exists()
     assert [name for name in os.listdir(ready["principals"]) if name.startswith("agent-")] == []
-    gone = tabwarden(tmp_path, "grants", "list")
+    gone = here(tmp_path, "grants", "list")
     assert (gone.status, gone.failure["code"]) == (1, "configuration")
     assert "start `tabwarden serve`" in gone.failure["message"]
 
@@ -175,7 +175,7 @@ def test_a_start_that_cannot_be_says_what_to_do(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_told_in_one_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = tabwarden(tmp_path, *arguments)
+    done = here(tmp_path, *arguments)
     assert done.status == 1
     assert said in done.failure["message"]
 
@@ -184,6 +184,6 @@ def test_a_broker_without_a_signed_policy_has_no_grants(tmp_path: Path) -> None:
     with serving(tmp_path, "--scope", "settings:get", variables=without_tabs(tmp_path)) as (ready, _):
         assert (ready["identity_mode"], ready["principals"]) == ("legacy", None)
         for arguments in (("grants", "list"), ("grants", "issue", "one"), ("policy", "reload")):
-            done = tabwarden(tmp_path, *arguments)
+            done = here(tmp_path, *arguments)
             assert (done.status, done.failure["code"]) == (1, "configuration")
             assert "--policy" in done.failure["message"]
