@@ -7,6 +7,8 @@
 # make fuzz-host 10,000 malformed requests to the host control port: a minute
 # make faults  every file system call of the audit log made to fail under strace, and 1,000 kills: 15 minutes
 # make approval-orders  20,000 orders of answers, policy changes and ends of rights: some minutes
+# make dashboards  write observability/dashboards from the table of metrics
+# make test-backends  the alert rules in Prometheus itself
 # make properties  a million steps that change rights, with calls between and during them: half an hour
 # make mutants remove one check at a time; the tests must notice each
 
@@ -19,7 +21,7 @@ WORKERS ?= auto
 # Coverage of these rooms is demanded; the others are reported.
 COVERED := broker/tabwarden/*
 
-.PHONY: demo test check format lint types imports coverage bench large dlp fuzz-host faults approval-orders properties mutants vectors clean install dev chromium node keystores
+.PHONY: demo test check format lint types imports coverage bench large dlp fuzz-host faults approval-orders dashboards test-backends properties mutants vectors clean install dev chromium node keystores
 
 $(VENV)/.installed: pyproject.toml
 	@.ci/ensure python
@@ -78,7 +80,7 @@ large: dev chromium
 	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large tests/browser/large/whole_reading.py tests/browser/screenshot/test_hostile.py
 
 dlp: dev
-	@TABWARDEN_DLP=1 TABWARDEN_LARGE=1 $(PY) -m pytest -s tests/dlp/test_figures.py tests/dlp/test_anywhere.py
+	@TABWARDEN_LARGE=1 $(PY) -m pytest -s tests/dlp/figures.py tests/dlp/test_anywhere.py
 
 fuzz-host: dev
 	@TABWARDEN_FUZZ=1 $(PY) -m pytest -s tests/host/test_fuzz.py
@@ -91,6 +93,13 @@ faults: dev
 
 approval-orders: dev
 	@TABWARDEN_APPROVAL_ROUNDS=20000 $(PY) -m pytest -s --timeout=3600 tests/approvals/test_interleavings.py
+
+dashboards: dev
+	@$(PY) -m tabwarden_observability.dashboards observability/dashboards
+
+test-backends: dev
+	@.ci/ensure prometheus
+	@TABWARDEN_BACKENDS=1 $(PY) -m pytest -s tests/observability/test_dashboards.py
 
 properties: dev
 	@$(PY) -m tests.properties
