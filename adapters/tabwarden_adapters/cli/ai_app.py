@@ -7,7 +7,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.text import Text
 
-from tabwarden_adapters.cli import ai_work as work
+from tabwarden_adapters.cli.model_settings import KEY_PROTECTOR
 from tabwarden_adapters.cli.output import emit, typed_failures
 from tabwarden_adapters.credentials import close_process_to_others
 
@@ -28,7 +28,7 @@ def set_key(
     protector: Annotated[
         str,
         Parameter(name="--protector", help="What seals the key: key-file (default), tpm2, secret-service, …"),
-    ] = work.DEFAULT_PROTECTOR,
+    ] = KEY_PROTECTOR,
     json: Json = False,
 ) -> int:
     """Store the API key of the gateway at URL, for a broker that runs or will: asked at the terminal, or the
@@ -36,6 +36,8 @@ def set_key(
 
     It is sent to that scheme, host and port and nowhere else, whatever a policy or settings say later.
     """
+    from tabwarden_adapters.cli import ai_work as work  # loads the gateway, which no other command needs
+
     with typed_failures() as exit_:
         close_process_to_others()
         _show(work.set_key(url, credential, protector), as_json=json)
@@ -45,6 +47,8 @@ def set_key(
 @ai_app.command(name="remove-key")
 def remove_key(*, credential: Credential = None, json: Json = False) -> int:
     """Delete the stored key. It stays good at the gateway: have it revoked there."""
+    from tabwarden_adapters.cli import ai_work as work
+
     with typed_failures() as exit_:
         _show(work.remove_key(credential), as_json=json)
     return exit_.status
