@@ -8,7 +8,7 @@
 # make faults  every file system call of the audit log made to fail under strace, and 1,000 kills: 15 minutes
 # make approval-orders  20,000 orders of answers, policy changes and ends of rights: some minutes
 # make dashboards  write observability/dashboards from the table of metrics
-# make test-backends  the alert rules in Prometheus itself
+# make test-backends  alert rules, queries and names of metrics in Prometheus itself: half a minute
 # make properties  a million steps that change rights, with calls between and during them: half an hour
 # make mutants remove one check at a time; the tests must notice each
 
@@ -77,7 +77,7 @@ bench: dev
 	@$(PY) -m tests.bench
 
 large: dev chromium
-	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large tests/browser/large/whole_reading.py tests/browser/screenshot/test_hostile.py
+	@TABWARDEN_LARGE=1 $(PY) -m pytest tests/browser/large tests/browser/large/whole_reading.py tests/browser/screenshot/test_hostile.py tests/audit/test_shipping.py
 
 dlp: dev
 	@TABWARDEN_LARGE=1 $(PY) -m pytest -s tests/dlp/figures.py tests/dlp/test_anywhere.py
@@ -99,7 +99,8 @@ dashboards: dev
 
 test-backends: dev
 	@.ci/ensure prometheus
-	@TABWARDEN_BACKENDS=1 $(PY) -m pytest -s tests/observability/test_dashboards.py
+	@$(PY) -m pip install --quiet --disable-pip-version-check --group backends
+	@$(PY) -m pytest -s tests/observability/backends.py
 
 properties: dev
 	@$(PY) -m tests.properties

@@ -64,6 +64,10 @@ class Statistics:
     ready_challenges: int
     calls_in_flight: int
     connections: int
+    challenges_signed: int
+    outstanding_challenges: int
+    nonce_cache_fill: float
+    principals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +133,13 @@ class AgentControl:
         return self._legacy
 
     def statistics(self) -> Statistics:
-        """A snapshot for metrics."""
+        """A snapshot for metrics. May be called from another thread.
+
+        `nonce_cache_fill` is the fullest principal's (0 to 1). Challenges count as outstanding until they are
+        used, or make room for another.
+        """
         runtime = self._runtime
+        accounts = [capability.account for capability in runtime.registry]
         return Statistics(
             refusals=dict(runtime.refusals.total),
             outcomes=dict(Counter(runtime.outcomes)),
@@ -138,6 +147,11 @@ class AgentControl:
             ready_challenges=len(runtime.pool),
             calls_in_flight=len(runtime.calls),
             connections=0 if self._endpoint is None else self._endpoint.connections,
+            challenges_signed=runtime.pool.signed,
+            outstanding_challenges=sum(len(account.challenges) for account in accounts),
+            nonce_cache_fill=max((len(account.nonces) for account in accounts), default=0)
+            / runtime.limits.nonce_entries,
+            principals=len(accounts),
         )
 
     async def reconcile_principals(self, grants: Iterable[Grant]) -> None:

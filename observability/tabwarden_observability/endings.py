@@ -57,6 +57,11 @@ def _ending_of(error: BaseException, depth: int) -> Ending:
     return FAILED
 
 
+def outcome_of(code: Code) -> TraceOutcome:
+    """How a call ended that ended with `code`."""
+    return _BY_CODE.get(code, TraceOutcome.FAILED)
+
+
 def status_of(outcome: TraceOutcome) -> StatusCode:
     """ERROR when the broker or an adapter did not do its work (failed, out of time); else UNSET.
 

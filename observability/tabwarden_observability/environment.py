@@ -12,7 +12,7 @@ from typing import Literal
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from tabwarden.errors import ConfigurationError
 
-Signal = Literal["TRACES", "METRICS"]
+Signal = Literal["TRACES", "METRICS", "LOGS"]
 Exporter = Literal["otlp", "console"]
 
 
@@ -35,7 +35,7 @@ def exporters_named(signal: Signal) -> list[Exporter]:
     found: list[Exporter] = []
     for name in dict.fromkeys(part.strip() for part in named.split(",")):
         if name == "otlp":
-            _require_http(signal)
+            require_http(signal)
             found.append("otlp")
         elif name == "console":
             found.append("console")
@@ -44,7 +44,8 @@ def exporters_named(signal: Signal) -> list[Exporter]:
     return found
 
 
-def _require_http(signal: Signal) -> None:
+def require_http(signal: Signal) -> None:
+    """Raises `ConfigurationError` when the environment asks for another protocol of OTLP."""
     protocol = variable(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or variable("OTEL_EXPORTER_OTLP_PROTOCOL")
     if protocol not in ("", "http/protobuf"):
         raise ConfigurationError("OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf")

@@ -2,11 +2,7 @@
 
 Set up from `OTEL_METRICS_EXPORTER` and the endpoints, as traces are (`environment`); the SDK reads
 `OTEL_METRIC_EXPORT_INTERVAL` (milliseconds). Reading and exporting happen in a thread of the SDK, never in
-the path of a call.
-
-| metric | kind | unit | attributes |
-|---|---|---|---|
-| `tabwarden.egress.connections` | counter | `{connection}` | `server.address`, `tabwarden.egress.outcome` |
+the path of a call. What there is stands in `metric_table`.
 """
 
 import sys
@@ -29,50 +25,76 @@ from tabwarden.errors import ConfigurationError
 
 from tabwarden_observability.attributes import RESOURCE_ATTRIBUTES, clean
 from tabwarden_observability.environment import disabled, exporters_named, own_resource
+from tabwarden_observability.histograms import MeterHistogram, OwnHistograms, Recorder
+from tabwarden_observability.metric_table import EGRESS_CONNECTIONS, Kind, Metric, Values, attributes_of
 from tabwarden_observability.mute import muted
 from tabwarden_observability.setup import SHUTDOWN_S
 from tabwarden_observability.spans import SCOPE
 
-EGRESS_CONNECTIONS: Final = "tabwarden.egress.connections"
-SERVER_ADDRESS: Final = "server.address"  # OpenTelemetry semantic conventions, "General attributes"
-EGRESS_OUTCOME: Final = "tabwarden.egress.outcome"
-
 _LOGGERS: Final = ("opentelemetry.exporter.otlp.proto.http.metric_exporter", "opentelemetry.sdk.metrics")
 
+Readings = Mapping[Values, float]
 Counts = Mapping[tuple[str, str], int]
 
 
 class Metrics:
     """What `setup_metrics` returns. Name what is to be observed; await `shutdown` at the end."""
 
-    def __init__(self, provider: MeterProvider, own: sdk.MeterProvider | None) -> None:
+    def __init__(
+        self,
+        provider: MeterProvider,
+        own: sdk.MeterProvider | None = None,
+        histograms: OwnHistograms | None = None,
+        *,
+        wanted: bool,
+    ) -> None:
         self._meter = provider.get_meter(SCOPE.name, SCOPE.version)
         self._own = own
+        self._histograms = histograms
+        self._wanted = wanted
 
     @property
     def exporting(self) -> bool:
         """True when a thread of ours exports what is observed."""
         return self._own is not None
 
-    def observe_egress(self, read: Callable[[], Counts]) -> None:
-        """Connections of the browser through its proxies: (host, outcome) -> how many so far.
+    @property
+    def wanted(self) -> bool:
+        """True when anybody asks for what is observed: a thread of ours, or a host's provider."""
+        return self._wanted
 
-        `read` is called from the exporting thread. It must bound the number of hosts, and name none that
-        only a page has chosen.
+    def observe(self, metric: Metric, read: Callable[[], Readings]) -> None:
+        """Export what `read` gives: the value of each combination of the metric's attributes.
+
+        `read` is called from the exporting thread; when it raises, this metric is left out this time. It
+        must bound the number of combinations, and take none from a page.
         """
 
-        def observe(_: CallbackOptions) -> Iterable[Observation]:
-            return [
-                Observation(count, {SERVER_ADDRESS: host, EGRESS_OUTCOME: outcome})
-                for (host, outcome), count in read().items()
-            ]
+        def look(_: CallbackOptions) -> Iterable[Observation]:
+            try:
+                return [Observation(value, attributes_of(metric, values)) for values, value in read().items()]
+            except Exception:  # the SDK would log its text
+                return []
 
-        self._meter.create_observable_counter(
-            EGRESS_CONNECTIONS,
-            [observe],
-            unit="{connection}",
-            description="Connections that pages asked the filtering proxy for, by what became of them.",
+        make = {
+            Kind.COUNTER: self._meter.create_observable_counter,
+            Kind.UP_DOWN: self._meter.create_observable_up_down_counter,
+            Kind.GAUGE: self._meter.create_observable_gauge,
+        }[metric.kind]
+        make(metric.name, [look], unit=metric.unit, description=metric.description)
+
+    def histogram(self, metric: Metric) -> Recorder:
+        """For values that come one by one, in a thread that exports."""
+        return (
+            self._histograms.add(metric)
+            if self._histograms is not None
+            else MeterHistogram(self._meter, metric)
         )
+
+    def observe_egress(self, read: Callable[[], Counts]) -> None:
+        """Connections of the browser through its proxies: (host, outcome) -> how many so far. `read` as for
+        `observe`; it must name no host that only a page has chosen."""
+        self.observe(EGRESS_CONNECTIONS, lambda: {(*names,): count for names, count in read().items()})
 
     async def shutdown(self, timeout: float = SHUTDOWN_S) -> None:
         """Export once more, for `timeout` seconds at most. Runs off the event loop, also below a cancelled
@@ -99,31 +121,36 @@ def setup_metrics(
     if provider is not None:
         if exporters is not None:
             raise ConfigurationError("give a provider or exporters: a provider has its own")
-        return Metrics(provider, None)
+        return Metrics(provider, wanted=True)
     if exporters is None:
         exporters = [] if disabled() else _exporters_of_environment(console)
     resource = Resource(clean(own_resource().attributes, RESOURCE_ATTRIBUTES))
+    histograms = OwnHistograms()
     own = sdk.MeterProvider(
-        [PeriodicExportingMetricReader(_Quiet(exporter)) for exporter in exporters],
+        [PeriodicExportingMetricReader(_Outlet(exporter, histograms)) for exporter in exporters],
         resource=resource,
+        exemplar_filter=sdk.AlwaysOffExemplarFilter(),  # they carry attributes that no table names
         shutdown_on_exit=False,  # an exit handler could wait for a dead collector
     )
-    return Metrics(own, own if exporters else None)
+    return Metrics(own, own if exporters else None, histograms, wanted=bool(exporters))
 
 
-class _Quiet(MetricExporter):
-    """Another exporter that logs nothing and never raises: the SDK would log the text of what it raises."""
+class _Outlet(MetricExporter):
+    """Another exporter that gets `histograms` as well, logs nothing and never raises: the SDK would log the
+    text of what it raises."""
 
-    def __init__(self, exporter: MetricExporter) -> None:
+    def __init__(self, exporter: MetricExporter, histograms: OwnHistograms) -> None:
         super().__init__(exporter._preferred_temporality, exporter._preferred_aggregation)
         self._exporter = exporter
+        self._histograms = histograms
 
     def export(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any
     ) -> MetricExportResult:
         try:
             with muted(*_LOGGERS):
-                return self._exporter.export(metrics_data, timeout_millis=timeout_millis, **kwargs)
+                whole = self._histograms.added_to(metrics_data)
+                return self._exporter.export(whole, timeout_millis=timeout_millis, **kwargs)
         except Exception:
             return MetricExportResult.FAILURE
 

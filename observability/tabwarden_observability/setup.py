@@ -5,8 +5,9 @@ requests are kept in memory for the person who runs the broker.
 """
 
 import sys
-from collections.abc import Sequence
-from typing import Final, TextIO
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final, TextIO
 
 import trio
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -23,10 +24,13 @@ from tabwarden_observability.exporter_bridge import (
     ProcessorSink,
     SpanSink,
 )
+from tabwarden_observability.listing import as_plain
 from tabwarden_observability.record_ring import RING_REQUESTS, RecordRing, RingSpanProcessor
 from tabwarden_observability.records import FinishedRequest, RawRequest, finished
 from tabwarden_observability.spans import build_spans
 from tabwarden_observability.tracing import KEPT_REQUESTS, RingTracer
+
+Observer = Callable[[FinishedRequest], None]
 
 SHUTDOWN_S: Final = 2.0  # a person waits for the program to end
 
@@ -38,24 +42,51 @@ class Tracing:
     never made the global one. Its spans pass the same allow-list.
     """
 
-    def __init__(self, tracer: RingTracer, provider: TracerProvider, bridge: ExportBridge | None) -> None:
+    def __init__(
+        self,
+        tracer: RingTracer,
+        provider: TracerProvider,
+        builder: "_Builder | None" = None,
+        bridge: ExportBridge | None = None,
+    ) -> None:
         self.tracer = tracer
         self.provider = provider
+        self._builder = builder
         self._bridge = bridge
 
     @property
     def exporting(self) -> bool:
-        """True when finished requests go anywhere but into the local store."""
-        return self._bridge is not None
+        """True when finished requests are exported as spans."""
+        return self._builder is not None and self._builder.makes_spans
 
     @property
     def dropped(self) -> int:
         """Spans that should have been exported and were not. Always 0 when nothing is exported."""
-        return 0 if self._bridge is None else self._bridge.dropped
+        return self._bridge.dropped if self._bridge is not None and self.exporting else 0
+
+    def observe(self, observer: Observer) -> None:
+        """Have every request that finishes from now on given to `observer`, in the thread that exports.
+
+        That thread is started if there is none. `observer` must not wait; what it raises is dropped.
+        Requests that come faster than the thread takes them are left out, as spans are.
+        """
+        if self._builder is None or self._bridge is None:
+            waiting = RecordRing()
+            self._builder = _Builder(self.provider, makes_spans=False)
+            self._bridge = ExportBridge(waiting, _NoSink(), self._builder)
+            self._bridge.start()
+            self.tracer.send_to(waiting)
+        self._builder.observers.append(observer)
 
     def recent(self, count: int = 20) -> list[FinishedRequest]:
         """The last `count` finished requests, oldest first, out of the local store."""
         return self.tracer.recent(count)
+
+    async def listed(self, limit: int, after: str | None = None) -> dict[str, Any]:
+        """The newest requests as plain JSON values, for another process (`listing`): `limit` at most, and
+        only those that finished after the one whose own span has the id `after`."""
+        read = self.tracer.listed(limit, after)
+        return await trio.to_thread.run_sync(lambda: as_plain(read()))
 
     async def flush(self, timeout: float = SHUTDOWN_S) -> bool:
         """True when all that was finished before was handed on, or given up, within `timeout` seconds."""
@@ -78,7 +109,7 @@ class Tracing:
         with trio.move_on_after(timeout, shield=True):
             await trio.to_thread.run_sync(bridge.stop, timeout, abandon_on_cancel=True)
         bridge.give_up()
-        return bridge.dropped
+        return self.dropped
 
 
 def setup_tracing(
@@ -106,7 +137,7 @@ def setup_tracing(
         if exporters is not None:
             raise ConfigurationError("give a provider or exporters: a provider has its own")
     if disabled():
-        return Tracing(RingTracer(keep=keep), provider or _own_provider(), None)
+        return Tracing(RingTracer(keep=keep), provider or _own_provider())
     waiting = RecordRing(ring)
     sink: SpanSink
     if provider is not None:
@@ -116,24 +147,46 @@ def setup_tracing(
             exporters = _exporters_of_environment(console)
         provider = _own_provider()
         if not exporters:
-            return Tracing(RingTracer(keep=keep), provider, None)
+            return Tracing(RingTracer(keep=keep), provider)
         provider.add_span_processor(RingSpanProcessor(waiting))
         sink = ExporterSink(exporters)
-    bridge = ExportBridge(waiting, sink, _Builder(provider), interval_s=interval_s)
+    builder = _Builder(provider)
+    bridge = ExportBridge(waiting, sink, builder, interval_s=interval_s)
     bridge.start()
-    return Tracing(RingTracer(keep=keep, sink=waiting), provider, bridge)
+    return Tracing(RingTracer(keep=keep, sink=waiting), provider, builder, bridge)
 
 
 class _Builder:
     """Makes the spans of one request as `provider` would: with its resource and its sampler."""
 
-    def __init__(self, provider: TracerProvider) -> None:
+    def __init__(self, provider: TracerProvider, *, makes_spans: bool = True) -> None:
         self._provider = provider
         self._names = SpanNames()
+        self.makes_spans = makes_spans
+        self.observers: list[Observer] = []
 
     def __call__(self, raw: RawRequest) -> list[ReadableSpan]:
-        provider = self._provider
-        return build_spans(finished(raw, self._names), provider.resource, provider.sampler)
+        provider, request = self._provider, finished(raw, self._names)
+        for observer in self.observers:
+            with suppress(Exception):
+                observer(request)
+        if not self.makes_spans:
+            return []
+        return build_spans(request, provider.resource, provider.sampler)
+
+
+class _NoSink:
+    """A `SpanSink` for a thread that makes no spans."""
+
+    def deliver(self, spans: Sequence[ReadableSpan]) -> int:
+        """Nothing comes."""
+        return len(spans)
+
+    def abort(self) -> None:
+        """Nothing runs."""
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def _own_provider() -> TracerProvider:

@@ -5,9 +5,10 @@ four appends, and `end()` hands one tuple over.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar, Token
+from functools import partial
 from time import perf_counter_ns, time_ns
 from types import TracebackType
 from typing import Final, Protocol
@@ -16,6 +17,7 @@ from tabwarden.model import Phase, TraceOutcome
 
 from tabwarden_observability.attributes import SpanNames, check_code
 from tabwarden_observability.endings import Ending, ending_of
+from tabwarden_observability.listing import Listing, listing
 from tabwarden_observability.records import (
     CHILD_NUMBERS,
     FinishedRequest,
@@ -59,6 +61,15 @@ class RingTracer:
         if count <= 0:
             return []
         return [finished(raw, self._names) for raw in list(self._recent)[-count:]]
+
+    def listed(self, limit: int, after: str | None = None) -> Callable[[], Listing]:
+        """What `listing` makes of those that have finished by now. Call the result anywhere, off the loop."""
+        raws = list(self._recent)
+        return partial(listing, raws, self._names, limit, after)
+
+    def send_to(self, sink: RecordSink) -> None:
+        """From now on, push each finished request into `sink`, and into no other."""
+        self._sink = sink
 
     def _finish(self, record: RawRequest) -> None:
         self._recent.append(record)

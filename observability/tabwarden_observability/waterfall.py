@@ -1,6 +1,6 @@
 """Recent requests for a terminal: where each spent its time, phase by phase (rich)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 from tabwarden.model import TraceOutcome
 
-from tabwarden_observability.records import FinishedRequest, FinishedSpan
+from tabwarden_observability.readings import ending, ms, phase_durations, quantile, walk
+from tabwarden_observability.records import FinishedRequest
 
 _BAR: Final = 32  # characters; a line fits in 80 columns
-_MS: Final = 1_000_000
 _STYLES: Final = {
     TraceOutcome.OK: "green",
     TraceOutcome.DENIED: "yellow",
@@ -27,22 +27,13 @@ def waterfall(requests: Sequence[FinishedRequest]) -> RenderableType:
 
 def phase_summary(requests: Sequence[FinishedRequest]) -> Table:
     """One row for each phase over all `requests`: how many, and median, 95th percentile and longest in ms."""
-    durations: dict[str, list[int]] = {}
-    for request in requests:
-        for span, _ in _walk(request.phases):
-            if span.is_phase:
-                durations.setdefault(span.name, []).append(span.duration_ns)
-        durations.setdefault("whole request", []).append(request.duration_ns)
-    if (whole := durations.pop("whole request", None)) is not None:
-        durations["whole request"] = whole  # last, whatever came first
     table = Table(title=Text(f"{len(requests)} requests"))
     table.add_column("phase")
     for heading in ("count", "median ms", "p95 ms", "longest ms"):
         table.add_column(heading, justify="right")
-    for name, values in durations.items():
-        values.sort()
-        shown = (_quantile(values, 0.5), _quantile(values, 0.95), values[-1])
-        table.add_row(Text(name), str(len(values)), *(_ms(value) for value in shown))
+    for name, values in phase_durations(requests).items():
+        shown = (quantile(values, 0.5), quantile(values, 0.95), values[-1])
+        table.add_row(Text(name), str(len(values)), *(ms(value) for value in shown))
     return table
 
 
@@ -50,8 +41,8 @@ def _request_table(request: FinishedRequest) -> Table:
     title = Text.assemble(
         (request.action or "request", "bold"),
         "  ",
-        (_ending(request.outcome, request.code), _STYLES.get(request.outcome, "magenta")),
-        f"  {_ms(request.duration_ns)} ms  trace {request.trace_id}",
+        (ending(request.outcome, request.code), _STYLES.get(request.outcome, "magenta")),
+        f"  {ms(request.duration_ns)} ms  trace {request.trace_id}",
     )
     table = Table(title=title, title_justify="left")
     table.add_column("phase")
@@ -59,22 +50,16 @@ def _request_table(request: FinishedRequest) -> Table:
     table.add_column("ms", justify="right")
     table.add_column("", min_width=_BAR)
     table.add_column("ended")
-    for span, depth in _walk(request.phases):
+    for span, depth in walk(request.phases):
         style = _STYLES.get(span.outcome, "magenta")
         table.add_row(
             Text("  " * depth + span.name),
-            _ms(span.offset_ns),
-            _ms(span.duration_ns),
+            ms(span.offset_ns),
+            ms(span.duration_ns),
             Text(_bar(span.offset_ns, span.duration_ns, request.duration_ns), style=style),
-            Text(_ending(span.outcome, span.code), style=style),
+            Text(ending(span.outcome, span.code), style=style),
         )
     return table
-
-
-def _walk(spans: Sequence[FinishedSpan], depth: int = 0) -> Iterator[tuple[FinishedSpan, int]]:
-    for span in spans:
-        yield span, depth
-        yield from _walk(span.children, depth + 1)
 
 
 def _bar(offset: int, duration: int, whole: int) -> str:
@@ -82,15 +67,3 @@ def _bar(offset: int, duration: int, whole: int) -> str:
         return ""
     start = min(offset * _BAR // whole, _BAR - 1)
     return " " * start + "█" * max(min(duration * _BAR // whole, _BAR - start), 1)
-
-
-def _ending(outcome: TraceOutcome, code: str | None) -> str:
-    return outcome.value if code is None or code == outcome.value else f"{outcome.value}: {code}"
-
-
-def _ms(nanoseconds: int) -> str:
-    return f"{nanoseconds / _MS:.3f}"
-
-
-def _quantile(ordered: Sequence[int], share: float) -> int:
-    return ordered[min(int(share * len(ordered)), len(ordered) - 1)]

@@ -12,14 +12,17 @@ from typing import Any
 
 import pytest
 import trio
-from tabwarden.errors import ConfigurationError
+from tabwarden.errors import ConfigurationError, MalformedError
 from tabwarden.model import Phase, TraceOutcome
 from tabwarden_adapters.administration import AdministrationFailed, ListTraces, Request, administration
+from tabwarden_adapters.administration.messages import read_request
 from tabwarden_adapters.cli import trace_work
 from tabwarden_observability import Listing, RingTracer, Tracing, setup_tracing
+from tabwarden_observability import metric_table as table
 
 from tests.cli.no_browser import without_tabs
-from tests.cli.running import LIMIT_S, environment, serving, tabwarden
+from tests.cli.running import LIMIT_S, environment, here, serving, tabwarden
+from tests.observability.collector import Collector, attributes_of
 
 
 def ended(tracer: RingTracer, action: str, *, at: int = 0) -> None:
@@ -98,6 +101,16 @@ async def test_following_shows_each_request_once(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [{"limit": 0}, {"limit": 257}, {"limit": True}, {"after": "A" * 16}, {"after": "0" * 17}, {"x": 1}],
+)
+def test_what_may_be_asked_is_bounded(asked: dict[str, Any]) -> None:
+    with pytest.raises(MalformedError):
+        read_request(json.dumps({"do": "traces.list", **asked}).encode())
+    assert read_request(b'{"do":"traces.list"}') == ListTraces(20, None)
+
+
 @pytest.mark.parametrize("answer", [{"requests": [{}], "missed": False}, ["\x1b[2J"], "text"])
 async def test_what_is_no_list_of_traces_is_not_shown(tmp_path: Path, answer: object) -> None:
     async with desk(tmp_path, answer) as (_, look):
@@ -122,6 +135,9 @@ def test_a_page_is_for_its_user_only_and_replaces_a_link(tmp_path: Path) -> None
         with pytest.raises(ConfigurationError, match="cannot write"):
             trace_work.write_page(nowhere, (), 0)
     assert sorted(one.name for one in tmp_path.iterdir()) == ["elsewhere", "page.html"]
+    for nameless in (Path(), Path("/")):
+        with pytest.raises(ConfigurationError, match="--html"):
+            trace_work.write_page(nameless, (), 0)
 
 
 @pytest.mark.parametrize(
@@ -144,22 +160,44 @@ def test_flags_that_cannot_be_and_no_broker(
 
 def test_a_served_brokers_calls_are_seen(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tabwarden_adapters.cli", "trace", "--follow"]
-    with serving(tmp_path, "--scope", "sessions", variables=without_tabs(tmp_path)) as (ready, _):
-        assert tabwarden(tmp_path, "call", "read").failure["code"] == "policy-denied"
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
-        ) as following:
-            assert following.stdout is not None
-            request = json.loads(following.stdout.readline())
-            assert (request["attributes"]["tabwarden.action"], request["code"]) == ("read", "policy-denied")
-            assert [phase["name"] for phase in request["phases"]][:3] == [
-                "challenge",
-                "decryption",
-                "authorization",
-            ]
-            following.send_signal(signal.SIGINT)
-            assert following.communicate(timeout=LIMIT_S) == ("", "")
-            assert following.returncode == 0
-        page = tmp_path / "page.html"
-        trace_work.show(trace_work.Asked(lines=10, html=page), Path(ready["admin"]))
-        assert "policy-denied" in page.read_text()
+    with Collector() as collector:
+        variables = {
+            **without_tabs(tmp_path),
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.endpoint,
+            "OTEL_METRIC_EXPORT_INTERVAL": "300",
+            "NO_PROXY": "127.0.0.1",
+        }
+        with serving(tmp_path, "--scope", "settings:get", variables=variables) as (ready, _):
+            seen_by_commands(tmp_path, ready, command)
+    metrics = {
+        metric.name: metric
+        for resource in collector.metric_requests[-1].resource_metrics
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+    unseen = {table.CDP_DURATION, table.REFUSALS, table.EGRESS_CONNECTIONS}
+    assert set(metrics) == {row.name for row in set(table.METRICS) - unseen}
+    phases = metrics[table.PHASE_DURATION.name].histogram.data_points
+    assert {attributes_of(point)["tabwarden.phase"]: point.count for point in phases}["authorization"] == 1
+    assert {span.name for span in collector.spans} >= {"agent.request", "authorization", "encryption"}
+
+
+def seen_by_commands(tmp_path: Path, ready: dict[str, Any], command: list[str]) -> None:
+    assert tabwarden(tmp_path, "call", "read").failure["code"] == "policy-denied"
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
+    ) as following:
+        assert following.stdout is not None
+        request = json.loads(following.stdout.readline())
+        assert (request["attributes"]["tabwarden.action"], request["code"]) == ("read", "policy-denied")
+        assert [phase["name"] for phase in request["phases"]][:3] == [
+            "challenge",
+            "decryption",
+            "authorization",
+        ]
+        following.send_signal(signal.SIGINT)
+        assert following.communicate(timeout=LIMIT_S) == ("", "")
+        assert following.returncode == 0
+    page = tmp_path / "page.html"
+    assert here(tmp_path, "trace", "--html", str(page), "--admin", ready["admin"]).result["requests"] == 1
+    assert "policy-denied" in page.read_text()

@@ -14,6 +14,7 @@ MAX_REPLY_BYTES = 16 * 1024 * 1024  # 20,000 grants
 
 Id = Annotated[str, Meta(min_length=1, max_length=64)]
 Ticket = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+\Z")]
+SpanId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}\Z")]
 Reach = Literal["deny", "once", "session", "origin"]
 
 
@@ -60,8 +61,22 @@ class ForgetApproval(_Request, frozen=True, tag="approvals.forget"):
     id: Ticket
 
 
+class ListTraces(_Request, frozen=True, tag="traces.list"):
+    """The newest requests: `limit` at most, and only those after the one whose own span is `after`."""
+
+    limit: Annotated[int, Meta(ge=1, le=256)] = 20
+    after: SpanId | None = None
+
+
 Request = (
-    ListGrants | IssueGrant | RevokeGrant | ReloadPolicy | ListApprovals | AnswerApproval | ForgetApproval
+    ListGrants
+    | IssueGrant
+    | RevokeGrant
+    | ReloadPolicy
+    | ListApprovals
+    | AnswerApproval
+    | ForgetApproval
+    | ListTraces
 )
 
 

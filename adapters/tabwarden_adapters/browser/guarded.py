@@ -33,6 +33,8 @@ class Guard(Protocol):
 
     def recheck(self) -> None: ...
 
+    def tabs(self) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class GuardedBrowser:

@@ -117,6 +117,10 @@ class NetworkGuard:
         inventory.on_tab = self._tab
         self._connection.root.on(target.AttachedToTarget, self._worker)
 
+    def tabs(self) -> int:
+        """How many tabs are open, less those that are kept from all agents."""
+        return 0 if self._inventory is None else len(self._inventory.tabs())
+
     def protect(self, port: int) -> None:
         """Refuse this loopback port to every page, whatever policy says: it is the broker's own."""
         self._protected.add(port)

@@ -107,6 +107,7 @@ class SharedGuard:
         self._bound: dict[str, _Bound] = {}  # by target id
         self._creating: list[Caller] = []
         self._connection: Connection | None = None
+        self._inventory: Inventory | None = None
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the proxy until `close`."""
@@ -124,11 +125,16 @@ class SharedGuard:
         self._connection = chromium.connection
 
         def prepare(inventory: Inventory) -> None:
+            self._inventory = inventory
             inventory.kinds = KINDS
             inventory.on_tab = self._tab
             chromium.connection.root.on(target.AttachedToTarget, self._worker)
 
         return prepare
+
+    def tabs(self) -> int:
+        """See `NetworkGuard.tabs`."""
+        return 0 if self._inventory is None else len(self._inventory.tabs())
 
     def protect(self, port: int) -> None:
         """See `NetworkGuard.protect`."""

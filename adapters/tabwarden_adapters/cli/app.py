@@ -20,6 +20,7 @@ from tabwarden_adapters.cli.grants_app import grants_app
 from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
 from tabwarden_adapters.cli.policy_app import policy_app
 from tabwarden_adapters.cli.settings import ApproverName, ServeSettings, load_settings
+from tabwarden_adapters.cli.trace_app import trace_app
 from tabwarden_adapters.credentials import close_process_to_others, passphrase_source
 
 app = App(
@@ -32,6 +33,7 @@ app.command(audit_app)
 app.command(grants_app)
 app.command(approvals_app)
 app.command(ai_app)
+app.command(trace_app)
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Connection = Annotated[

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -10,7 +11,7 @@ from tabwarden import AgentControl, start_agent_control
 from tabwarden.errors import HostReason
 from tabwarden.ports import CredentialStore
 from tabwarden.providers import load_provider
-from tabwarden_observability import Tracing, setup_metrics, setup_tracing
+from tabwarden_observability import AuditFigures, Tracing, broker_metrics, setup_metrics, setup_tracing
 
 from tabwarden_adapters.administration import administration
 from tabwarden_adapters.audit import DurableAuditLog, Pin, durable_audit_log
@@ -121,6 +122,7 @@ async def running_broker(
                     tracer=tracing.tracer,
                     provider=provider,
                     identity_mode=ruling.identity_mode,
+                    latest_wall_ms=0 if ruling.signed is None else ruling.signed.latest_wall_ms,
                 )
                 principals = Principals(control, store) if isinstance(store, PrincipalStore) else None
                 async with AsyncExitStack() as ending:
@@ -134,7 +136,15 @@ async def running_broker(
                     if ruling.signed is not None:
                         nursery.start_soon(ruling.signed.watch)
                     await ending.enter_async_context(consent.attended())
-                    office = Office(ruling, consent, principals)
+                    watched = broker_metrics(
+                        metrics,
+                        tracing=tracing,
+                        statistics=control.statistics,
+                        audit=partial(_audit_figures, audit),
+                        sessions=browser.guard.tabs,
+                    )
+                    ending.enter_context(watched)
+                    office = Office(ruling, consent, principals, tracing)
                     await ending.enter_async_context(administration(settings.admin_path, office))
                     yield RunningBroker(
                         inspector=inspector,
@@ -150,8 +160,19 @@ async def running_broker(
                     )
             nursery.cancel_scope.cancel()
     finally:
+        await tracing.shutdown()  # first: the last durations come out of it
         await metrics.shutdown()
-        await tracing.shutdown()
+
+
+def _audit_figures(audit: DurableAuditLog) -> AuditFigures:
+    now = audit.statistics
+    return AuditFigures(
+        records=now.records,
+        syncs=now.fdatasyncs,
+        sync_s=now.total_sync_s,
+        lag=max(audit.head.sequence - audit.durable_sequence, 0),
+        trouble=audit.trouble is not None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +190,9 @@ class _PolicyChange:
         self.consent.authorize.policy_changed()
         self.guard.recheck()
         if self.principals is not None and self.ruling.signed is not None:
-            await self.principals.reconcile(self.ruling.signed.grants())
-        await self.control.policy_changed()
+            await self.principals.policy_changed(self.ruling.signed.grants())
+        else:
+            await self.control.policy_changed()
         await self.inspector.follow()  # last: what it takes time for waits for it anyway
 
 

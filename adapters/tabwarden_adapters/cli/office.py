@@ -3,6 +3,7 @@
 from typing import Any
 
 from tabwarden.errors import ConfigurationError
+from tabwarden_observability import Tracing
 
 from tabwarden_adapters.administration import (
     AnswerApproval,
@@ -10,6 +11,7 @@ from tabwarden_adapters.administration import (
     IssueGrant,
     ListApprovals,
     ListGrants,
+    ListTraces,
     ReloadPolicy,
     Request,
     RevokeGrant,
@@ -23,7 +25,10 @@ from tabwarden_adapters.policy import PolicyDocument, SignedPolicy, write_time
 class Office:
     """Implements `Administrator`."""
 
-    def __init__(self, ruling: Ruling, consent: Consent, principals: Principals | None) -> None:
+    def __init__(
+        self, ruling: Ruling, consent: Consent, principals: Principals | None, tracing: Tracing
+    ) -> None:
+        self._tracing = tracing
         self._ruling = ruling
         self._consent = consent
         self._principals = principals
@@ -46,6 +51,8 @@ class Office:
                 return self._consent.answer(request)
             case ForgetApproval(id=agreed):
                 return self._consent.forget(agreed)
+            case ListTraces(limit=limit, after=after):
+                return await self._tracing.listed(limit, after)
 
     def _grants(self) -> list[dict[str, Any]]:
         issued = self._individual().issued()

@@ -40,7 +40,8 @@ class _Turn:
 class ChallengePool:
     """First in, first out, for challenges and for those who wait for one.
 
-    `run()` must be running for the pool to fill. `signatures` counts pairs of signatures made.
+    `run()` must be running for the pool to fill. `signatures` counts pairs of signatures made, `signed` the
+    challenges under them.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class ChallengePool:
         self._wanted = trio.Event()
         self._taken_lately = 0
         self.signatures = 0
+        self.signed = 0
 
     def __len__(self) -> int:
         return len(self._ready)
@@ -188,5 +190,6 @@ class ChallengePool:
         ]
         signed = await trio.to_thread.run_sync(sign_batch, leaves, self._ed, self._pq)
         self.signatures += 1
+        self.signed += len(signed)
         self._ready.extend(ReadyChallenge(leaf, kem, x) for leaf, (kem, x) in zip(signed, keys, strict=True))
         self._serve_waiting()
