@@ -5,7 +5,8 @@ The format is in `chain` (lines and hashes) and `records` (names of members).
 
 from tabwarden_adapters.audit.clock_steps import ClockStep
 from tabwarden_adapters.audit.cursor import RecordsDropped
-from tabwarden_adapters.audit.exports import EXPORTS, Export
+from tabwarden_adapters.audit.ecs import NAMESPACE, checked_namespace
+from tabwarden_adapters.audit.exports import EXPORTS, Export, export_in
 from tabwarden_adapters.audit.faults import AuditLogDamaged, Fault, LocatedFault
 from tabwarden_adapters.audit.files import FileOperations, FileState, PosixFiles
 from tabwarden_adapters.audit.log import AuditTicket, DurableAuditLog
@@ -24,6 +25,7 @@ __all__ = [
     "EXPORTS",
     "MAX_PINS_BYTES",
     "MAX_PROOF_BYTES",
+    "NAMESPACE",
     "AuditLogDamaged",
     "AuditRecord",
     "AuditStatistics",
@@ -47,8 +49,10 @@ __all__ = [
     "Retention",
     "Verification",
     "check_proof",
+    "checked_namespace",
     "durable_audit_log",
     "encode_pins",
+    "export_in",
     "open_audit_log",
     "parse_head",
     "parse_pins",

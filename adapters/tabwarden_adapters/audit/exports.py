@@ -7,6 +7,10 @@ import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from tabwarden.errors import ConfigurationError
+
+from tabwarden_adapters.audit.cef import as_cef
+from tabwarden_adapters.audit.ecs import NAMESPACE, as_ecs, checked_namespace
 from tabwarden_adapters.audit.reader import AuditRecord
 
 Export = Callable[[AuditRecord], bytes]  # one line, without the newline
@@ -22,4 +26,15 @@ def as_jsonl(record: AuditRecord) -> bytes:
     return text.replace("\x7f", "\\u007f").encode("ascii")
 
 
-EXPORTS: Mapping[str, Export] = MappingProxyType({"jsonl": as_jsonl})
+EXPORTS: Mapping[str, Export] = MappingProxyType({"cef": as_cef, "ecs": as_ecs, "jsonl": as_jsonl})
+
+
+def export_in(format_: str, namespace: str = NAMESPACE) -> Export:
+    """The export of this name; `namespace` is what ECS has our own fields below.
+
+    Raises `ConfigurationError` for a name or a namespace that there is not.
+    """
+    if format_ not in EXPORTS:
+        raise ConfigurationError(f"--format: {format_!a} is not one of: {', '.join(sorted(EXPORTS))}")
+    checked_namespace(namespace)
+    return (lambda record: as_ecs(record, namespace)) if format_ == "ecs" else EXPORTS[format_]

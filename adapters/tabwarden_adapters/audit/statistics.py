@@ -10,7 +10,8 @@ _WEIGHT = 1 / 8  # of the newest value in a running average: follows a change wi
 class AuditStatistics:
     """Since the log was opened. Each batch is one fdatasync; `inline_batches` of them ran on the loop.
 
-    `average_sync_s` is a running one, in which no value counts for more than 4 ms.
+    `average_sync_s` is a running one, in which no value counts for more than 4 ms; `total_sync_s` is the sum
+    of all, as they were.
     """
 
     records: int
@@ -18,6 +19,7 @@ class AuditStatistics:
     inline_batches: int
     last_sync_s: float
     average_sync_s: float
+    total_sync_s: float
 
     @property
     def fdatasyncs(self) -> int:
@@ -34,6 +36,7 @@ class Meter:
     syncs: int = 0
     last_sync_s: float = 0.0
     average_sync_s: float = 0.0
+    total_sync_s: float = 0.0
     average_waiting: float = 1.0
 
     def batch(self, waiting: int, *, inline: bool) -> None:
@@ -46,6 +49,7 @@ class Meter:
     def synced(self, seconds: float) -> None:
         """A batch has ended."""
         self.last_sync_s = seconds
+        self.total_sync_s += seconds
         clipped = min(seconds, _CLIP_S)
         # The first says all that is known: a slow disk is to hold up the event loop once at the most.
         weight = _WEIGHT if self.syncs else 1.0
@@ -54,5 +58,10 @@ class Meter:
 
     def snapshot(self) -> AuditStatistics:
         return AuditStatistics(
-            self.records, self.batches, self.inline_batches, self.last_sync_s, self.average_sync_s
+            self.records,
+            self.batches,
+            self.inline_batches,
+            self.last_sync_s,
+            self.average_sync_s,
+            self.total_sync_s,
         )

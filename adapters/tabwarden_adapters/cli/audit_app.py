@@ -10,7 +10,7 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.text import Text
 
-from tabwarden_adapters.audit import EXPORTS, AuditLogDamaged, ProofRefused
+from tabwarden_adapters.audit import EXPORTS, AuditLogDamaged, ProofRefused, export_in
 from tabwarden_adapters.cli import audit_tail, audit_work
 from tabwarden_adapters.cli.output import Exit, emit, fail, to_terminal, typed_failures
 from tabwarden_adapters.cli.plain import plain
@@ -26,6 +26,13 @@ Config = Annotated[Path | None, Parameter(name="--config", help="The settings fi
 Keys = Annotated[
     Path | None,
     Parameter(name="--keys", help="What `audit keys` printed, kept where the broker's user cannot write."),
+]
+Format = Annotated[str | None, Parameter(name="--format", help=f"One of: {', '.join(sorted(EXPORTS))}.")]
+Namespace = Annotated[
+    str | None,
+    Parameter(
+        name="--ecs-namespace", help="What our own fields stand below in ECS and OpenTelemetry: tabwarden."
+    ),
 ]
 
 
@@ -70,6 +77,8 @@ def tail(
     follow: Annotated[
         bool, Parameter(name=("--follow", "-f"), negative="", help="Go on with those that come.")
     ] = False,
+    format_: Format = None,
+    ecs_namespace: Namespace = None,
     json: Json = False,
 ) -> int:
     """Print the newest records, one a line; with --follow until SIGINT.
@@ -78,25 +87,75 @@ def tail(
     """
     with _failures() as exit_:
         folder = audit_work.log_folder(audit, config)
-        for_people = to_terminal() and not json
-        audit_tail.tail(folder, max(0, lines), follow=follow, out=sys.stdout.fileno(), for_people=for_people)
+        export_ = export_in(format_ or "jsonl", audit_work.ecs_namespace(ecs_namespace, config))
+        audit_tail.tail(
+            folder,
+            max(0, lines),
+            follow=follow,
+            out=sys.stdout.fileno(),
+            for_people=to_terminal() and not json and format_ is None,
+            export=export_,
+        )
     return exit_.status
 
 
 @audit_app.command
 def export(
     *,
-    format_: Annotated[
-        str, Parameter(name="--format", help=f"One of: {', '.join(sorted(EXPORTS))}.")
-    ] = "jsonl",
+    format_: Format = None,
     audit: Audit = None,
     config: Config = None,
+    ecs_namespace: Namespace = None,
 ) -> int:
     """Write all records to stdout, one a line, checking the chain. Exit status 1 at the first fault."""
     with _failures() as exit_:
-        for line in audit_work.export(audit_work.log_folder(audit, config), format_):
+        namespace = audit_work.ecs_namespace(ecs_namespace, config)
+        for line in audit_work.export(audit_work.log_folder(audit, config), format_ or "jsonl", namespace):
             sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
+    return exit_.status
+
+
+@audit_app.command
+def ship(
+    *,
+    to: Annotated[
+        str, Parameter(name="--to", help="tcp://HOST:PORT, tls://HOST:PORT, unix:///PATH, or otlp.")
+    ],
+    format_: Format = None,
+    audit: Audit = None,
+    config: Config = None,
+    cursor: Annotated[
+        Path | None,
+        Parameter(name="--cursor", help="The file that remembers how far it came, in a folder that is 0700."),
+    ] = None,
+    ca: Annotated[
+        Path | None,
+        Parameter(name="--ca", help="PEM certificates to verify a tls:// server by, not the system's."),
+    ] = None,
+    sd_id: Annotated[
+        str | None, Parameter(name="--sd-id", help="NAME@NUMBER of the syslog structured data.")
+    ] = None,
+    ecs_namespace: Namespace = None,
+) -> int:
+    """Send every record to a syslog server (RFC 5424) or an OpenTelemetry collector, until SIGINT.
+
+    In order and at least once: after a restart, or when the other side was away, it goes on behind the
+    last record that was taken. For otlp the environment says where (OTEL_EXPORTER_OTLP_…).
+    """
+    # Here, because no other command needs what it brings.
+    from tabwarden_adapters.cli.audit_ship import ShipSettings, ship
+
+    with _failures() as exit_:
+        settings = ShipSettings(
+            to=to,
+            format=format_,
+            namespace=audit_work.ecs_namespace(ecs_namespace, config),
+            cursor=cursor,
+            ca=ca,
+            sd_id=sd_id,
+        )
+        ship(audit_work.log_folder(audit, config), settings)
     return exit_.status
 
 

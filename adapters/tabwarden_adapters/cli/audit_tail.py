@@ -17,7 +17,7 @@ import trio
 from rich.console import Console
 from rich.text import Text
 
-from tabwarden_adapters.audit import EXPORTS, AuditRecord, LogReader, written_ms
+from tabwarden_adapters.audit import EXPORTS, AuditRecord, Export, LogReader, written_ms
 from tabwarden_adapters.cli.audit_work import existing_log
 from tabwarden_adapters.cli.plain import plain
 
@@ -25,10 +25,19 @@ POLL_S = 0.5  # a person waits no longer for a line; a look costs a fraction of 
 _STYLES = {"completed": "green", "denied": "yellow", "failed": "bold red"}
 
 
-def tail(folder: Path, count: int, *, follow: bool, out: int, for_people: bool) -> None:
-    """Write the last `count` records to the descriptor `out`; with `follow` go on until SIGINT, SIGTERM or
-    until nobody reads. Raises `AuditLogDamaged`, `ConfigurationError`."""
-    lines = _Lines(LogReader(folder, recent=True), folder, out, for_people=for_people)
+def tail(
+    folder: Path,
+    count: int,
+    *,
+    follow: bool,
+    out: int,
+    for_people: bool,
+    export: Export = EXPORTS["jsonl"],
+) -> None:
+    """Write the last `count` records to the descriptor `out`, as `export` has them unless `for_people`; with
+    `follow` go on until SIGINT, SIGTERM or until nobody reads. Raises `AuditLogDamaged`,
+    `ConfigurationError`."""
+    lines = _Lines(LogReader(folder, recent=True), folder, out, for_people=for_people, export=export)
     try:
         lines.newest(count)
         if follow:
@@ -58,11 +67,20 @@ async def _on(lines: "_Lines", ended: trio.CancelScope) -> None:
 
 
 class _Lines:
-    def __init__(self, reader: LogReader, folder: Path, out: int, *, for_people: bool) -> None:
+    def __init__(
+        self,
+        reader: LogReader,
+        folder: Path,
+        out: int,
+        *,
+        for_people: bool,
+        export: Export = EXPORTS["jsonl"],
+    ) -> None:
         self._reader = reader
         self._folder = folder
         self._out = out
         self._for_people = for_people
+        self._export = export
 
     def newest(self, count: int) -> None:
         with existing_log(self._folder):
@@ -83,7 +101,7 @@ class _Lines:
 
     def _write(self, records: Iterable[AuditRecord]) -> None:
         for record in records:
-            data = _for_people(record) if self._for_people else EXPORTS["jsonl"](record) + b"\n"
+            data = _for_people(record) if self._for_people else self._export(record) + b"\n"
             while data:
                 data = data[os.write(self._out, data) :]
 

@@ -27,6 +27,13 @@ def log_folder(audit: Path | None, config: Path | None) -> Path:
     return (load_settings(config) if config else ServeSettings()).audit_path
 
 
+def ecs_namespace(named: str | None, config: Path | None) -> str:
+    """What ECS has our own fields below: as told, as the settings file says, or `tabwarden`."""
+    if named is not None:
+        return audits.checked_namespace(named)
+    return (load_settings(config) if config else ServeSettings()).audit_export.namespace
+
+
 @contextmanager
 def existing_log(folder: Path) -> Iterator[None]:
     """A folder that is not there is the user's mistake, and not a log without records."""
@@ -108,11 +115,9 @@ def keys(folder: Path) -> dict[str, Any]:
     return audits.encode_pins(audits.Pins(found.keys, found.head))
 
 
-def export(folder: Path, format_: str) -> Iterator[bytes]:
+def export(folder: Path, format_: str, namespace: str = audits.NAMESPACE) -> Iterator[bytes]:
     """The lines of all records in a format, each with its newline. Raises `AuditLogDamaged` on the way."""
-    as_line = audits.EXPORTS.get(format_)
-    if as_line is None:
-        raise ConfigurationError(f"--format: {format_!a} is not one of: {', '.join(sorted(audits.EXPORTS))}")
+    as_line = audits.export_in(format_, namespace)
     with existing_log(folder):
         for record in audits.read_records(folder):
             yield as_line(record) + b"\n"

@@ -25,9 +25,8 @@ and for both:
     provider = "cryptography"
     protector = "auto"                           # or one by name: see docs/operations.md
 
-and tables `[application]`, `[ai]` and `[audit_files]`: see application.py, model_settings.py and
-    audit_files.py. Relative paths are
-relative to the file's own folder.
+and tables `[application]`, `[ai]`, `[audit_files]` and `[audit_export]`: see application.py,
+model_settings.py, audit_files.py and audit_export.py. Relative paths are relative to the file's own folder.
 """
 
 import tomllib
@@ -39,6 +38,7 @@ from msgspec import Meta
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli.application import ApplicationSettings
+from tabwarden_adapters.cli.audit_export import AuditExport
 from tabwarden_adapters.cli.audit_files import AuditFiles
 from tabwarden_adapters.cli.model_settings import ModelSettings
 from tabwarden_adapters.credentials import AUTO, default_runtime_dir
@@ -76,6 +76,7 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     application: ApplicationSettings = ApplicationSettings()
     ai: ModelSettings = ModelSettings()
     audit_files: AuditFiles = AuditFiles()
+    audit_export: AuditExport = AuditExport()
     protector: str = AUTO
 
     @property
