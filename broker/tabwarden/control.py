@@ -5,7 +5,6 @@ async with trio.open_nursery() as nursery:
 """
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -21,7 +20,7 @@ from tabwarden.authority.principals import (
     PrincipalRegistry,
 )
 from tabwarden.clock import SystemClock
-from tabwarden.errors import AuditUnavailable, ConfigurationError, HostReason, Refusal
+from tabwarden.errors import AuditUnavailable, ConfigurationError, HostReason
 from tabwarden.limits import TOKEN_BYTES, Limits
 from tabwarden.model import ConnectionDescriptor, LifecycleEvent
 from tabwarden.ports import (
@@ -49,25 +48,11 @@ from tabwarden.service.pipeline import Pipeline
 from tabwarden.service.refusals import RefusalCounter
 from tabwarden.service.request_scope import Cause
 from tabwarden.service.runtime import Runtime
+from tabwarden.service.statistics import Statistics, statistics_of
+from tabwarden.service.upkeep import keep_pool, summarize_refusals
 
 LOOPBACK: Final = "127.0.0.1"
 EXPIRY_CHECK_S: Final = 1.0  # wall time can be set, so an expiry is looked for and not waited for
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Counts since the start; bounded in number whatever callers do."""
-
-    refusals: Mapping[Refusal, int]
-    outcomes: Mapping[tuple[str, str], int]
-    signatures: int
-    ready_challenges: int
-    calls_in_flight: int
-    connections: int
-    challenges_signed: int
-    outstanding_challenges: int
-    nonce_cache_fill: float
-    principals: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,26 +118,8 @@ class AgentControl:
         return self._legacy
 
     def statistics(self) -> Statistics:
-        """A snapshot for metrics. May be called from another thread.
-
-        `nonce_cache_fill` is the fullest principal's (0 to 1). Challenges count as outstanding until they are
-        used, or make room for another.
-        """
-        runtime = self._runtime
-        accounts = [capability.account for capability in runtime.registry]
-        return Statistics(
-            refusals=dict(runtime.refusals.total),
-            outcomes=dict(Counter(runtime.outcomes)),
-            signatures=runtime.pool.signatures,
-            ready_challenges=len(runtime.pool),
-            calls_in_flight=len(runtime.calls),
-            connections=0 if self._endpoint is None else self._endpoint.connections,
-            challenges_signed=runtime.pool.signed,
-            outstanding_challenges=sum(len(account.challenges) for account in accounts),
-            nonce_cache_fill=max((len(account.nonces) for account in accounts), default=0)
-            / runtime.limits.nonce_entries,
-            principals=len(accounts),
-        )
+        """A snapshot for metrics. May be called from another thread."""
+        return statistics_of(self._runtime, 0 if self._endpoint is None else self._endpoint.connections)
 
     async def reconcile_principals(self, grants: Iterable[Grant]) -> None:
         """Take over the approved grants. Principals that lose theirs lose their running work at once."""
@@ -421,8 +388,8 @@ async def _run(
         async with trio.open_nursery() as nursery:
             endpoint = None if listener is None else Endpoint(runtime, pipeline, nursery, listener, peers)
             asgi = AsgiApp(runtime, pipeline, nursery, peers)
-            nursery.start_soon(_keep_pool, runtime)
-            nursery.start_soon(_summarize_refusals, runtime)
+            nursery.start_soon(keep_pool, runtime)
+            nursery.start_soon(summarize_refusals, runtime)
             if endpoint is not None:
                 nursery.start_soon(endpoint.serve)
                 nursery.start_soon(endpoint.watch)
@@ -438,23 +405,7 @@ async def _run(
         runtime.stopped.set()
 
 
-async def _keep_pool(runtime: Runtime) -> None:
-    while True:
-        try:
-            await runtime.pool.run()
-        except Exception:
-            # Callers wait for a challenge until their deadline; the broker goes on trying.
-            runtime.report(HostReason.CHALLENGE_POOL_FAILED)
-            await trio.sleep(1)
-
-
 async def _end_expired(control: AgentControl) -> None:
     while True:
         await trio.sleep(EXPIRY_CHECK_S)
         await control.end_expired()
-
-
-async def _summarize_refusals(runtime: Runtime) -> None:
-    while True:
-        await trio.sleep(runtime.limits.refusal_window_s)
-        runtime.refusals.summarize()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
-from tabwarden.control import Statistics
 from tabwarden.errors import Code, Refusal
 from tabwarden.model import TraceOutcome
+from tabwarden.service.statistics import Statistics
 
 from tabwarden_observability import metric_table as table
 from tabwarden_observability.endings import outcome_of
