@@ -168,6 +168,8 @@ def _audit_row(record: AuditRecord) -> tuple[str, ...]:
         return number, "(refused before the seal)", counts, "", ""
     if isinstance(event, LifecycleEvent):
         return number, "(broker)", event.event, "", ""
+    if "signing" in record.members:
+        return number, "(audit log)", "signed from here on", "", ""
     return number, "(unknown)", "", "", ""
 
 
