@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tabwarden.errors import ConfigurationError
+from tabwarden.errors import Code, ConfigurationError
 from tabwarden.model import AuditOutcome
 from tabwarden_adapters.audit import EXPORTS, AuditRecord, export_in
 from tabwarden_adapters.audit.cef import as_cef
 from tabwarden_adapters.audit.ecs import FIELD_SETS, as_ecs, ecs_document
 from tabwarden_adapters.audit.exports import as_jsonl
+from tabwarden_adapters.audit.records import encode_event
 from tabwarden_adapters.audit.said import MAX_TEXT, printable, said_by
 from tabwarden_adapters.audit.shipping import syslog_framing
 from tabwarden_adapters.audit.shipping.otlp import as_log_entry
@@ -272,6 +273,15 @@ def test_severities() -> None:
         "denied": (4, "5", "WARN"),
         "failed": (3, "7", "ERROR"),
     }
+
+
+def test_no_message_of_a_brokers_record_is_longer_than_documented() -> None:
+    worst = '"' * 1000
+    texts = ("action", "scope", "session_id", "principal_id", "rule", "trace_id", "span_id")
+    event = agent(AuditOutcome.DENIED, 0, code=Code.DESTINATION_DENIED, **dict.fromkeys(texts, worst))
+    of = record(encode_event(event), 10**15)
+    for name in EXPORTS:
+        assert len(syslog_framing(EXPORTS[name], host="h" * 255)(of)) < 8192
 
 
 def test_texts_are_bounded() -> None:

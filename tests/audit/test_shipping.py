@@ -2,10 +2,8 @@
 
 import json
 import os
-import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,6 @@ from tests.ai.server import certificate
 from tests.audit.signed import run
 from tests.audit.support import denied, fill, lines, segments
 from tests.audit.syslog_server import SyslogServer, syslog_server
-from tests.support.places import PRIVATE, Place
 
 LIMIT_S = 30
 LARGE = bool(os.environ.get("TABWARDEN_LARGE"))
@@ -282,59 +279,6 @@ async def test_tls_is_verified(tmp_path: Path) -> None:
         assert at.server.messages == []
 
 
-async def test_a_server_that_speaks_no_tls(tmp_path: Path) -> None:
-    await fill(tmp_path / "log", 1)
-    _, ca = certificate(tmp_path)
-    with trio.fail_after(LIMIT_S):
-        async with trio.open_nursery() as nursery:
-
-            async def answers(stream: trio.SocketStream) -> None:
-                await stream.send_all(b"220 hello\r\n" * 3)
-                await stream.aclose()
-
-            (listener,) = await nursery.start(partial(trio.serve_tcp, answers, 0, host="127.0.0.1"))
-            port = listener.socket.getsockname()[1]
-            where = SyslogDestination(SyslogAddress("tls", "127.0.0.1", port), as_jsonl, ca=ca)
-            with pytest.raises(DeliveryFailed, match="the TLS handshake failed"):
-                async with where.connect():
-                    pass
-            nursery.cancel_scope.cancel()
-
-
-async def test_a_handshake_that_never_ends_and_a_cancelled_one(tmp_path: Path) -> None:
-    _, ca = certificate(tmp_path)
-    accepted = list[trio.SocketStream]()
-    gone = trio.Event()
-
-    async def silent(stream: trio.SocketStream) -> None:
-        accepted.append(stream)
-        while await stream.receive_some():
-            pass
-        gone.set()
-
-    with trio.fail_after(LIMIT_S):
-        async with trio.open_nursery() as nursery:
-            (listener,) = await nursery.start(partial(trio.serve_tcp, silent, 0, host="127.0.0.1"))
-            address = SyslogAddress("tls", "127.0.0.1", listener.socket.getsockname()[1])
-            where = SyslogDestination(address, as_jsonl, ca=ca, limits=StreamLimits(connect_s=0.1))
-            with pytest.raises(DeliveryFailed, match=r"no connection within 0\.1 s"):
-                async with where.connect():
-                    pass
-            await gone.wait()
-            nursery.cancel_scope.cancel()
-
-
-async def test_nobody_there(tmp_path: Path) -> None:
-    for address, why in (
-        (SyslogAddress("unix", path=str(tmp_path / "absent")), "No such file"),
-        (SyslogAddress("tcp", "127.0.0.1", 1), "no connection: "),
-        (SyslogAddress("tcp", "nowhere.invalid", 1), "no"),
-    ):
-        with pytest.raises(DeliveryFailed, match=why):
-            async with SyslogDestination(address, as_jsonl).connect():
-                pass
-
-
 class Deaf:
     """Implements `Destination`: refuses every connection."""
 
@@ -436,112 +380,3 @@ async def test_an_incomplete_line_waits(tmp_path: Path) -> None:
         path.write_bytes(b"".join(whole))
         await at.server.until(3)
         assert at.server.sequences == [1, 2, 3]
-
-
-def test_a_cursor_is_its_destinations_and_one_shippers(tmp_path: Path) -> None:
-    path = tmp_path / "shipping" / "cursor.json"
-    with open_cursor(path, "unix:///a") as cursor:
-        assert cursor.head is None
-        cursor.save(Head(7, "ab" * 48))
-        with pytest.raises(ConfigurationError, match="another shipper uses"), open_cursor(path, "unix:///a"):
-            pass
-    with open_cursor(path, "unix:///a") as cursor:
-        assert cursor.head == Head(7, "ab" * 48)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert path.parent.stat().st_mode & 0o777 == 0o700
-    with pytest.raises(ConfigurationError, match="another destination"), open_cursor(path, "unix:///b"):
-        pass
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"{}",
-        b"\xff",
-        b"x" * 5000,
-        b'{"format":"tabwarden-audit-cursor-v1","to":"x","sequence":-1,"hash":"%b"}' % (b"0" * 96),
-        b'{"format":"tabwarden-audit-cursor-v1","to":"x","sequence":1,"hash":"%b\\n"}' % (b"0" * 96),
-        b'{"format":"tabwarden-audit-cursor-v2","to":"x","sequence":1,"hash":"%b"}' % (b"0" * 96),
-    ],
-)
-def test_what_is_no_cursor(tmp_path: Path, data: bytes) -> None:
-    path = tmp_path / "cursor.json"
-    path.write_bytes(data)
-    path.chmod(0o600)
-    with pytest.raises(ConfigurationError, match="ship the log from its beginning"), open_cursor(path, "x"):
-        pass
-
-
-@pytest.mark.parametrize("place", PRIVATE, ids=lambda place: place.__name__)
-def test_what_may_be_in_the_place_of_a_cursor(tmp_path: Path, place: Place) -> None:
-    place(tmp_path / "cursor.json")
-    with pytest.raises(ConfigurationError) as caught, open_cursor(tmp_path / "cursor.json", "x"):
-        pass
-    assert PRIVATE[place] in str(caught.value) or "is not a regular file" in str(caught.value)
-
-
-def test_a_cursor_that_cannot_be_written(tmp_path: Path) -> None:
-    with open_cursor(tmp_path / "shipping" / "c", "x") as cursor:
-        (tmp_path / "shipping" / "c").mkdir()
-        with pytest.raises(ConfigurationError, match="cannot write the cursor"):
-            cursor.save(Head(1, "0" * 96))
-        assert cursor.head is None
-        assert list((tmp_path / "shipping").iterdir())  # and no temporary file beside these two
-        assert {one.name for one in (tmp_path / "shipping").iterdir()} == {"c", "c.lock"}
-
-
-def test_addresses() -> None:
-    assert parse_address("tcp://127.0.0.1:514") == SyslogAddress("tcp", "127.0.0.1", 514)
-    assert parse_address("tls://[::1]:6514") == SyslogAddress("tls", "::1", 6514)
-    assert parse_address("tls://Logs.example.org:6514") == SyslogAddress("tls", "logs.example.org", 6514)
-    assert parse_address("unix:///run/x.sock") == SyslogAddress("unix", path="/run/x.sock")
-    assert parse_address("otlp") == "otlp"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *[
-            "",
-            "tcp",
-            "tcp://",
-            "tcp://host",
-            "tcp://host:0",
-            "tcp://host:65536",
-            "tcp://host:x",
-            "tcp://:514",
-        ],
-        *[
-            "tcp://u:p@host:1",
-            "tcp://host:1/",
-            "tcp://host:1/x",
-            "tcp://host:1?x",
-            "tcp://host:1#x",
-            "tcp://[::1:1",
-        ],
-        *["udp://host:514", "http://host:1", "unix://host/x", "unix:x", "unix:///", "unix:///a/", "otlp "],
-        *["tcp://ho st:1", "tcp://h\u00f6st:1", "tcp://host:1\n", "unix:///" + "a" * 108, "//host:1"],
-        *["tcp://a..b:1", "tcp://.a:1", f"tcp://{'a' * 64}:1", f"tcp://{'a.' * 130}a:1", "tcp://a%41:1"],
-    ],
-)
-def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="--to must be"):
-        parse_address(text)
-
-
-def test_what_ca_may_be(tmp_path: Path) -> None:
-    tls, tcp = SyslogAddress("tls", "x", 1), SyslogAddress("tcp", "x", 1)
-    (tmp_path / "empty").touch()
-    for address, ca, words in (
-        (tcp, tmp_path / "x", "tls:// only"),
-        (tls, tmp_path / "absent", "No such file"),
-        (tls, tmp_path / "empty", "no certificates"),
-    ):
-        with pytest.raises(ConfigurationError, match=words):
-            SyslogDestination(address, as_jsonl, ca=ca)
-    context = SyslogDestination(tls, as_jsonl)._tls
-    assert context is not None
-    assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.check_hostname
-    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2

@@ -1,6 +1,7 @@
 """`tabwarden audit export`, `tail` and `ship` in every format, as a user runs them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 import trio
 from tabwarden.errors import ConfigurationError
 from tabwarden_adapters.audit import durable_audit_log
+from tabwarden_adapters.audit.shipping import OtlpDestination
 from tabwarden_adapters.cli import audit_work
 from tabwarden_adapters.cli.audit_ship import ShipSettings, default_cursor, destination
 
@@ -101,9 +103,20 @@ def test_what_is_asked_wrongly(tmp_path: Path) -> None:
         (ShipSettings(to="unix:///x", format="ecs", namespace="host"), "cannot be host"),
         (ShipSettings(to="otlp", format="ecs"), "--format is not for otlp"),
         (ShipSettings(to="otlp", ca=tmp_path), "--ca is not for otlp"),
+        (ShipSettings(to="otlp", sd_id="a@1"), "--sd-id is not for otlp"),
     ):
         with pytest.raises(ConfigurationError, match=words):
             destination(settings)
+
+
+def test_otlp(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("OTEL_"):
+            monkeypatch.delenv(name)
+    assert isinstance(destination(ShipSettings(to="otlp")), OtlpDestination)
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    with pytest.raises(ConfigurationError, match="OTEL_SDK_DISABLED"):
+        destination(ShipSettings(to="otlp"))
 
 
 def test_each_log_and_destination_has_a_cursor_of_its_own(
