@@ -1,6 +1,7 @@
 """A process with a controlling terminal: asks there, and says on standard output what came of it."""
 
 import contextlib
+import ctypes
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from tabwarden_adapters.approvals import terminal as terminal_module
 
 from tests.approvals.support import request
 
+PR_SET_PDEATHSIG = 1
 TERMINAL = -1  # the controlling one
 terminal_module.IN_FRONT_CHECK_S = 0.02  # type: ignore[misc]
 
@@ -109,6 +111,8 @@ def under_a_shell(mode: str) -> None:
     do not stop it (POSIX.1-2017, 11.1.4)."""
     pid = os.fork()
     if pid == 0:
+        # Whoever reads what we say would wait for us, if the shell alone were killed (prctl(2)).
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.setpgid(0, 0)
         while os.tcgetpgrp(TERMINAL) != os.getpgrp():
             pass

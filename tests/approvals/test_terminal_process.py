@@ -52,8 +52,11 @@ async def test_ctrl_c_ends_the_broker_and_answers_nothing() -> None:
             await screen.shows("Your answer: ")
             screen.type("y")  # not finished
             screen.type("\x03")
-            assert await said(running) in ("withdrawn", "no-approver")
-            assert await said(running) == "interrupted"
+            # The interrupt comes out wherever the process is just then: at the question or at its terminal.
+            lines = [await said(running)]
+            if lines == ["no-approver"]:
+                lines = [await said(running)]
+            assert [*lines, await said(running)] == ["withdrawn", "interrupted"]
             assert running.wait(30) == 0
     finally:
         screen.close()
