@@ -112,6 +112,7 @@ def under_a_shell(mode: str) -> None:
     pid = os.fork()
     if pid == 0:
         # Whoever reads what we say would wait for us, if the shell alone were killed (prctl(2)).
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever these tests were started by
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         os.setpgid(0, 0)
         while os.tcgetpgrp(TERMINAL) != os.getpgrp():

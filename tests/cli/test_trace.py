@@ -182,10 +182,20 @@ def test_a_served_brokers_calls_are_seen(tmp_path: Path) -> None:
     assert {span.name for span in collector.spans} >= {"agent.request", "authorization", "encryption"}
 
 
+def hear_interrupts() -> None:
+    """As at a terminal: what a shell starts in the background, these tests for instance, ignores them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def seen_by_commands(tmp_path: Path, ready: dict[str, Any], command: list[str]) -> None:
     assert tabwarden(tmp_path, "call", "read").failure["code"] == "policy-denied"
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(tmp_path)
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(tmp_path),
+        preexec_fn=hear_interrupts,  # noqa: PLW1509
     ) as following:
         assert following.stdout is not None
         request = json.loads(following.stdout.readline())

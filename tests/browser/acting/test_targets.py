@@ -95,9 +95,17 @@ ALLOWED = (
 HEAR = "<script>addEventListener('click', (e) => { if (e.isTrusted && x.contains(e.target)) document.title = 'hit' })</script>"
 
 
+MOVES = """new Promise((moves) => requestAnimationFrame(function look() {
+    parseFloat(getComputedStyle(x).marginLeft) > 0 ? moves(true) : requestAnimationFrame(look)
+}))"""
+
+
 async def test_what_is_denied_is_denied_before_anything_begins(stage):
     for markup, rule in CLICK.items():
         await stage.show(HEAD + markup + HEAR)
+        if rule == "target-moving":
+            # Until its first frame is there, an animation stands still.
+            await stage.js(MOVES)
         if rule is None:
             await stage.do("click", "#x")
         else:

@@ -54,7 +54,7 @@ function (address) {
   const where = (one) => JSON.stringify(reach.boxes(one));
   async function still(one) {
     const end = performance.now() + STABLE_MS;
-    let last = where(one);
+    let last = null;  // from frame to frame: what is measured before one may be that frame's already
     for (;;) {
       if (!(await frame())) return "not-painted";
       const now = where(one);
