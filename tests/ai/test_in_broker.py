@@ -8,7 +8,7 @@ from tabwarden import AgentClient, Limits, start_agent_control
 from tabwarden.errors import ActionError, CallFailed, ClientError, Code
 from tabwarden.model import AuditOutcome
 from tabwarden_adapters.browser import captured_text
-from tabwarden_observability import setup_tracing
+from tabwarden_observability import Tracing, setup_tracing
 
 from tests.ai.server import CHUNKED, Peer, Server, answer, event
 from tests.ai.support import KEY, MODEL, Looker, Operation, fails, gateway, open_looker, sent
@@ -17,6 +17,15 @@ from tests.support.fakes import AllowOnly, MemoryAudit, Reasons
 
 PROMPT = "CANARY of the prompt"
 WORDS = "CANARY of the answer"
+STARTED: list[Tracing] = []
+
+
+@pytest.fixture(autouse=True)
+async def tracing_ends():
+    """Its threads would silence loggers for the tests that come after."""
+    yield
+    while STARTED:
+        await STARTED.pop().shutdown()
 
 
 class Broker:
@@ -31,6 +40,7 @@ class Broker:
         self.reasons = Reasons()
         self.exported = InMemorySpanExporter()
         self.tracing = setup_tracing(exporters=[self.exported])
+        STARTED.append(self.tracing)
 
     async def call(self, **arguments: object) -> str:
         async with AgentClient(self.control.descriptor) as client:

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_killed_twelve_times(tmp_path: Path, seed: int) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.audit.crash_rounds", str(tmp_path / "log"), "12", str(seed)],

@@ -222,15 +222,17 @@ async def test_dead_collector(kind, monkeypatch, caplog):
 
 
 async def test_only_our_own_export_is_silenced(caplog):
+    logger = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    of_others = list(logger.filters)
     exporter = Blocked(obeys=True)
     tracing = setup_tracing(exporters=[exporter], interval_s=0.001)
     one_call(tracing)
     await trio.to_thread.run_sync(exporter.entered.wait)
-    logger = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    assert logger.filters != of_others
     logger.error("of the host")
     await tracing.shutdown()
     assert "of the host" in caplog.text
-    assert not logger.filters
+    assert logger.filters == of_others
 
 
 class Picky(SimpleSpanProcessor):
