@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import trio
-from tabwarden.errors import ActionError, Code, ConfigurationError
+from tabwarden.errors import ActionError, Code, ConfigurationError, HostReason
 from tabwarden_adapters.administration import (
     AdministrationFailed,
     AnswerApproval,
@@ -24,6 +24,8 @@ from tabwarden_adapters.administration import (
 from tabwarden_adapters.administration import place as places
 from tabwarden_adapters.administration.messages import MAX_REQUEST_BYTES
 from tabwarden_adapters.administration.serving import CONNECTIONS
+
+from tests.support.fakes import Reasons
 
 
 class Office:
@@ -99,11 +101,13 @@ async def test_a_request_and_its_answer(path: Path) -> None:
 async def test_a_no_is_typed_and_a_fault_keeps_its_text(
     path: Path, error: Exception, code: str, message: str
 ) -> None:
-    async with administration(path, Office(error)):
+    reasons = Reasons()
+    async with administration(path, Office(error), reasons):
         for _ in range(2):  # the first one's fault has ended nothing
             with pytest.raises(AdministrationFailed) as failed:
                 await asked(path, ListGrants())
             assert (failed.value.code, str(failed.value)) == (code, message)
+    assert reasons.told == [HostReason.INTERNAL_FAULT] * (2 if code == "failure" else 0)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from tabwarden.errors import ActionError, Code, ConfigurationError, DescriptorError
-from tabwarden_adapters.ai import ApiKey, KeyFile
+from tabwarden_adapters.ai import ApiKey, KeyFile, remove_key
 from tabwarden_adapters.cli import ai_work
 from tabwarden_adapters.cli.ai_app import ai_app
 from tabwarden_adapters.credentials import KeyFileProtector
@@ -52,8 +52,8 @@ async def test_a_new_key_holds_from_the_next_call_on(tmp_path):
     stored_by_another = KeyFile(file.path, KeyFileProtector(file.path.parent))
     stored_by_another.store("https://new.test", ApiKey("new"))
     assert (await file("https://new.test")).secret == "new"
-    assert stored_by_another.remove()
-    assert not stored_by_another.remove()
+    assert remove_key(stored_by_another.path)
+    assert not remove_key(stored_by_another.path)
     with pytest.raises(ActionError) as caught:
         await file("https://new.test")
     assert (caught.value.code, caught.value.rule) == (Code.NOT_AVAILABLE, "ai.no-key")

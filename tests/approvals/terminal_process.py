@@ -15,6 +15,7 @@ from tabwarden_adapters.approvals import PendingApprovals, TerminalApprover
 from tabwarden_adapters.approvals import terminal as terminal_module
 
 from tests.approvals.support import request
+from tests.attacks.serving import until
 
 PR_SET_PDEATHSIG = 1
 TERMINAL = -1  # the controlling one
@@ -43,8 +44,7 @@ class Asker:
         return "no" if answer.reach is None else answer.reach.value
 
     async def attended(self, wanted: bool) -> None:
-        while bool(self.board._attending) is not wanted:  # noqa: ASYNC110
-            await trio.sleep(0.01)
+        await until(lambda: bool(self.board._attending) is wanted, seconds=60)
 
 
 @contextlib.contextmanager

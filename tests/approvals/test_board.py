@@ -29,6 +29,7 @@ class Asking:
         self.request = one
         self.scope = trio.CancelScope()
         self.result: Any = None
+        self.done = trio.Event()
 
 
 @asynccontextmanager
@@ -41,6 +42,7 @@ async def asking(board: PendingApprovals, *requests: ApprovalRequest) -> AsyncIt
                 task.result = await board.ask(task.request)
             except ActionError as error:
                 task.result = error.code
+        task.done.set()
 
     async with trio.open_nursery() as nursery:
         for task in tasks:
@@ -103,7 +105,7 @@ async def test_a_cancelled_question_is_withdrawn_and_cannot_be_answered(autojump
         with board.attending():
             async with asking(board, one) as [task]:
                 cancel(task)
-                await trio.sleep(2)
+                await task.done.wait()
                 assert board.pending() == ()
                 assert not_pending(board, one) is ending
                 assert task.result is None

@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from tabwarden_adapters.audit import AuditLogDamaged, LogRules, durable_audit_lo
 from tabwarden_adapters.audit import checkpoint_writer as writer_module
 from tabwarden_adapters.audit import log as log_module
 
+from tests.attacks.serving import until
 from tests.audit.signed import checkpoints, new_signer, rechain
 from tests.audit.support import authorized, completed, denied, fill, segments
 
@@ -34,12 +34,6 @@ class SlowSigner:
         self.threads.add(threading.current_thread().name)
         self.go_on.wait(20)
         return self._signer.sign_statement(purpose, data)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(20):
-        while not condition():  # noqa: ASYNC110 - a thread or a file brings it about
-            await trio.sleep(0.001)
 
 
 async def test_signing_never_holds_up_a_call_nor_the_loop(tmp_path: Path) -> None:

@@ -122,22 +122,7 @@ class KeyFile:
             finally:
                 os.close(directory)
         except OSError as error:
-            raise self._cannot("write", error) from None
-
-    def remove(self) -> bool:
-        """Delete the file, whatever is in it. Blocking. Returns whether there was one."""
-        try:
-            directory = open_private_directory(self.path.parent)
-            try:
-                os.unlink(self.path.name, dir_fd=directory)
-                os.fsync(directory)
-            finally:
-                os.close(directory)
-        except FileNotFoundError:
-            return False
-        except OSError as error:
-            raise self._cannot("remove", error) from None
-        return True
+            raise _cannot("write", self.path, error) from None
 
     def _envelope(self) -> _Envelope:
         try:
@@ -151,7 +136,7 @@ class KeyFile:
         except FileNotFoundError:
             raise NoKeyStored(f"there is no key at {self.path}: store it with tabwarden ai set-key") from None
         except OSError as error:
-            raise self._cannot("read", error) from None
+            raise _cannot("read", self.path, error) from None
         try:
             if len(data) <= _MAX_FILE:
                 return msgspec.convert(parse_json(data), _Envelope)
@@ -162,8 +147,28 @@ class KeyFile:
     def _damaged(self) -> ConfigurationError:
         return ConfigurationError(f"the key file {self.path} is damaged: run tabwarden ai set-key again")
 
-    def _cannot(self, what: str, error: OSError) -> ConfigurationError:
-        return ConfigurationError(f"cannot {what} the key file {self.path}: {os.strerror(error.errno or 0)}")
+
+def remove_key(path: Path) -> bool:
+    """Delete the key file at `path`, whatever is in it. Blocking. Returns whether there was one.
+
+    Raises `ConfigurationError`.
+    """
+    try:
+        directory = open_private_directory(path.parent)
+        try:
+            os.unlink(path.name, dir_fd=directory)
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _cannot("remove", path, error) from None
+    return True
+
+
+def _cannot(what: str, path: Path, error: OSError) -> ConfigurationError:
+    return ConfigurationError(f"cannot {what} the key file {path}: {os.strerror(error.errno or 0)}")
 
 
 def _decoded(text: str) -> bytes:

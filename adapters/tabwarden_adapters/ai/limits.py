@@ -21,7 +21,7 @@ class GatewayLimits:
     bytes: int = 16 * 1024 * 1024  # 40,000 events of some 300 bytes
     events: int = 40_000  # a character each, and as many for what a model thinks first
     lines: int = 160_000  # an event has two or three; none may be made of empty ones only
-    line_bytes: int = 160 * 1024  # a whole answer in one event, each character as \uXXXX
+    line_bytes: int = 160 * 1024  # a whole answer in one event, each character as a JSON escape of six
     pieces: int = 160_000  # of the body, as HTTP cuts it: each costs more than what is in it
 
     def __post_init__(self) -> None:

@@ -7,13 +7,13 @@ from cyclopts import App, Parameter
 from rich.console import Console
 from rich.text import Text
 
+from tabwarden_adapters.cli.flags import Json
 from tabwarden_adapters.cli.model_settings import KEY_PROTECTOR
 from tabwarden_adapters.cli.output import emit, typed_failures
 from tabwarden_adapters.credentials import close_process_to_others
 
 ai_app = App(name="ai", help="Store the key of the AI gateway, which policies and settings never hold.")
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Credential = Annotated[
     Path | None, Parameter(name="--credential", help="The file of the sealed key, as in the settings.")
 ]

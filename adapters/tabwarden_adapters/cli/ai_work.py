@@ -8,6 +8,7 @@ from typing import Any
 
 from tabwarden.errors import ConfigurationError
 
+from tabwarden_adapters import ai as stored
 from tabwarden_adapters.ai import ApiKey, KeyFile, origin_of
 from tabwarden_adapters.cli.model_settings import KEY_PROTECTOR
 from tabwarden_adapters.cli.policy_work import ENDING
@@ -52,8 +53,7 @@ def set_key(url: str, path: Path | None, protector: str) -> dict[str, Any]:
 def remove_key(path: Path | None) -> dict[str, Any]:
     """Delete the stored key. Brokers that run have none from their next call on."""
     where = default_key_path() if path is None else path.absolute()
-    # Its protector does not matter for that, and may be what is broken.
-    return {"removed": KeyFile(where, _NoProtector()).remove(), "credential": str(where)}
+    return {"removed": stored.remove_key(where), "credential": str(where)}
 
 
 def ask_key(origin: str) -> ApiKey:
@@ -69,13 +69,3 @@ def ask_key(origin: str) -> ApiKey:
             ) from None
     line = sys.stdin.buffer.readline(_MAX_LINE).rstrip(b"\r\n")
     return ApiKey(line.decode("ascii", "replace"))
-
-
-class _NoProtector:
-    format = "none"
-
-    def protect(self, plaintext: bytes, context: bytes) -> bytes:
-        raise NotImplementedError
-
-    def unprotect(self, sealed: bytes, context: bytes) -> bytes:
-        raise NotImplementedError

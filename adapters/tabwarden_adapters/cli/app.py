@@ -16,6 +16,7 @@ from tabwarden_adapters.cli.ai_app import ai_app
 from tabwarden_adapters.cli.approvals_app import approvals_app
 from tabwarden_adapters.cli.audit_app import audit_app
 from tabwarden_adapters.cli.call import DEFAULT_WAIT_S
+from tabwarden_adapters.cli.flags import Json
 from tabwarden_adapters.cli.grants_app import grants_app
 from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
 from tabwarden_adapters.cli.policy_app import policy_app
@@ -35,7 +36,6 @@ app.command(approvals_app)
 app.command(ai_app)
 app.command(trace_app)
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Connection = Annotated[
     Path | None, Parameter(name="--connection", help="The sealed descriptor that `serve` wrote.")
 ]

@@ -1,6 +1,5 @@
 """`tabwarden approvals`: what a person is asked, and the answer, in a broker with `approver = "command"`."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
@@ -11,7 +10,7 @@ from tabwarden.errors import ConfigurationError
 from tabwarden.limits import MAX_APPROVAL_MINUTES
 
 from tabwarden_adapters.administration import AnswerApproval, ForgetApproval, ListApprovals, ask
-from tabwarden_adapters.cli.grants_app import admin_socket
+from tabwarden_adapters.cli.flags import Admin, Json, admin_socket
 from tabwarden_adapters.cli.output import emit, typed_failures
 from tabwarden_adapters.cli.plain import plain
 
@@ -20,9 +19,6 @@ approvals_app = App(
     help="See and answer what agents may only do when a person agrees. For people: an agent that can run "
     "this command as the same user can answer for them.",
 )
-
-Admin = Annotated[Path | None, Parameter(name="--admin", help="The broker's administration socket.")]
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 
 
 @approvals_app.command(name="list")

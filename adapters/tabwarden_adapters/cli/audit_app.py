@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tabwarden_adapters.audit import EXPORTS, AuditLogDamaged, ProofRefused, export_in
 from tabwarden_adapters.cli import audit_tail, audit_work
+from tabwarden_adapters.cli.flags import Json
 from tabwarden_adapters.cli.output import Exit, emit, fail, to_terminal, typed_failures
 from tabwarden_adapters.cli.plain import plain
 
@@ -20,7 +21,6 @@ audit_app = App(
     help="Read, check and prove the audit log. A broker may be running; nothing here changes the log.",
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Audit = Annotated[Path | None, Parameter(name="--audit", help="The folder of the audit log.")]
 Config = Annotated[Path | None, Parameter(name="--config", help="The settings file of the broker.")]
 Keys = Annotated[

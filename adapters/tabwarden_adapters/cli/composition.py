@@ -145,7 +145,7 @@ async def running_broker(
                     )
                     ending.enter_context(watched)
                     office = Office(ruling, consent, principals, tracing)
-                    await ending.enter_async_context(administration(settings.admin_path, office))
+                    await ending.enter_async_context(administration(settings.admin_path, office, on_error))
                     yield RunningBroker(
                         inspector=inspector,
                         control=control,

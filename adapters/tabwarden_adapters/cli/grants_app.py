@@ -1,7 +1,6 @@
 """`tabwarden grants`: whose credentials are good, and how one is issued or taken."""
 
 import re
-from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -12,8 +11,8 @@ from tabwarden.clock import SystemClock
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.administration import IssueGrant, ListGrants, RevokeGrant, ask
+from tabwarden_adapters.cli.flags import Admin, Json, admin_socket
 from tabwarden_adapters.cli.output import emit, typed_failures
-from tabwarden_adapters.cli.settings import default_admin_path
 from tabwarden_adapters.policy import parse_time
 
 grants_app = App(
@@ -22,8 +21,6 @@ grants_app = App(
     "identityMode is individual.",
 )
 
-Admin = Annotated[Path | None, Parameter(name="--admin", help="The broker's administration socket.")]
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 
 _LASTING = re.compile(r"([1-9][0-9]{0,5})([smhd])")
 _MILLISECONDS = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -79,11 +76,6 @@ def revoke(grant: str, /, *, admin: Admin = None) -> int:
     with typed_failures() as exit_:
         emit(ask(admin_socket(admin), RevokeGrant(_id(grant))))
     return exit_.status
-
-
-def admin_socket(admin: Path | None) -> Path:
-    """The socket of a command: as given, or where `serve` makes it when nobody says otherwise."""
-    return default_admin_path() if admin is None else admin.absolute()
 
 
 def _id(grant: str) -> str:

@@ -57,10 +57,11 @@ class PolicyInspector:
 
     async def inspect(self, text: str, *, direction: str, caller: Caller | None = None) -> str | None:
         """See `Inspector`."""
-        await self._current()
-        found = await self.content.inspect(text, direction=direction, caller=caller)
-        await self._current()
-        return found
+        while True:
+            rules = await self._current()
+            found = await self.content.inspect(text, direction=direction, caller=caller)
+            if rules == self._wanted():
+                return found
 
     async def mask(
         self,
@@ -72,17 +73,22 @@ class PolicyInspector:
         end: int | None = None,
     ) -> str:
         """See `MaskingInspector`."""
-        await self._current()
-        return await self.content.mask(text, direction=direction, caller=caller, start=start, end=end)
+        while True:
+            rules = await self._current()
+            masked = await self.content.mask(text, direction=direction, caller=caller, start=start, end=end)
+            if rules == self._wanted():
+                return masked
 
     def _wanted(self) -> tuple[DlpRule, ...]:
         document = None if self._signed is None else self._signed.document
         return () if document is None else document.dlp
 
-    async def _current(self) -> None:
+    async def _current(self) -> tuple[DlpRule, ...]:
+        """The rules of the policy in force, once they are compiled."""
         self._load()
         while self._wanted() != self._rules:
             await self._compiled.wait()
+        return self._rules
 
 
 def _compiled(rules: tuple[DlpRule, ...]) -> CorporateRules:

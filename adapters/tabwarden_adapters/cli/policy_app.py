@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tabwarden_adapters.administration import ReloadPolicy, ask
 from tabwarden_adapters.cli import policy_work as work
-from tabwarden_adapters.cli.grants_app import admin_socket
+from tabwarden_adapters.cli.flags import Admin, Json, admin_socket
 from tabwarden_adapters.cli.output import emit, typed_failures
 from tabwarden_adapters.policy import policy_schema
 
@@ -19,7 +19,6 @@ policy_app = App(
     help="Write, sign, check and explain policies. A draft is TOML (or JSON); devices take signed ones only.",
 )
 
-Json = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON even on a terminal.")]
 Keys = Annotated[Path | None, Parameter(name="--keys", help="Public keys that it must be signed with.")]
 State = Annotated[Path | None, Parameter(name="--state", help="The folder of this device's policy state.")]
 Protector = Annotated[
@@ -206,9 +205,7 @@ def _render_changes(rows: list[dict[str, Any]], console: Console) -> None:
 
 
 @policy_app.command
-def reload(
-    *, admin: Annotated[Path | None, Parameter(name="--admin", help="Its administration socket.")] = None
-) -> int:
+def reload(*, admin: Admin = None) -> int:
     """Have a running broker look at its policy file now. Exit status 1 when it does not take it."""
     with typed_failures() as exit_:
         report = ask(admin_socket(admin), ReloadPolicy())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from tabwarden_adapters.cli.grants_app import admin_socket
+from tabwarden_adapters.cli.flags import admin_socket
 from tabwarden_adapters.cli.output import typed_failures
 
 trace_app = App(
