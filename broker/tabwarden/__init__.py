@@ -8,7 +8,7 @@ from tabwarden.authority.principals import Grant
 from tabwarden.blocking import BlockingClient
 from tabwarden.client import AgentClient
 from tabwarden.control import AgentControl, start_agent_control
-from tabwarden.errors import ActionError, CallFailed, ClientError, Code, TabwardenError
+from tabwarden.errors import ActionError, CallFailed, ClientError, Code, ContentClass, TabwardenError
 from tabwarden.limits import Limits
 from tabwarden.model import Authorization, Caller, ConnectionDescriptor
 
@@ -24,6 +24,7 @@ __all__ = [
     "ClientError",
     "Code",
     "ConnectionDescriptor",
+    "ContentClass",
     "Grant",
     "Limits",
     "TabwardenError",

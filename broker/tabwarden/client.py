@@ -25,6 +25,7 @@ from tabwarden.errors import (
     ClientDeadline,
     ClientError,
     Code,
+    ContentClass,
     DescriptorError,
     MalformedError,
     ProtocolViolation,
@@ -59,6 +60,7 @@ from tabwarden.protocol.seal import (
 _VERIFIED_ROOTS = 64  # two hours of an idle broker, some seconds of a busy one
 _IDLE_CONNECTIONS = 64
 _DEFAULT_DEADLINE_S = 15.0
+_CONTENT_CLASSES = frozenset(one.value for one in ContentClass)
 _M1_BODY = challenge_body()
 
 
@@ -347,10 +349,11 @@ def _result(plaintext: bytes) -> Any:
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         raise MalformedError("reply body")
     retry_after = body.get("retryAfterMs")
-    effect = body.get("effect")
+    effect, found = body.get("effect"), body.get("contentClass")
     raise CallFailed(
         status,
         body["code"],
         retry_after if type(retry_after) is int else None,
         effect if effect in ("not_started", "committed", "unknown") else "unknown",
+        found if isinstance(found, str) and found in _CONTENT_CLASSES else None,
     )

@@ -44,6 +44,18 @@ class Code(StrEnum):
     DISCONNECTED = "disconnected"
 
 
+class ContentClass(StrEnum):
+    """What was found in a text: with `content-denied` this is all that the caller is told of it."""
+
+    CREDENTIAL = "credential"
+    CARD = "card"
+    IBAN = "iban"
+    CORPORATE = "corporate"
+    """Something that a rule of the policy's own names; which one goes to the audit alone."""
+    INCOMPLETE = "incomplete"
+    """Nothing, but not all of the text could be looked through."""
+
+
 STATUS: dict[Code, int] = {
     Code.BAD_REQUEST: 400,
     Code.UNKNOWN_ACTION: 400,
@@ -153,13 +165,22 @@ class ActionError(TabwardenError):
 
     `rule` names the policy rule that decided; it goes to the audit and never to the agent.
     `committed` says what is known of side effects: True (done), False (not begun), None (unknown).
+    `content_class` goes to the agent, with `content-denied` only.
     """
 
-    def __init__(self, code: Code, *, rule: str | None = None, committed: bool | None = False) -> None:
+    def __init__(
+        self,
+        code: Code,
+        *,
+        rule: str | None = None,
+        committed: bool | None = False,
+        content_class: ContentClass | None = None,
+    ) -> None:
         super().__init__(code.value)
         self.code = code
         self.rule = rule
         self.committed = committed
+        self.content_class = content_class
 
 
 class AuditUnavailable(TabwardenError):
@@ -219,13 +240,20 @@ class CallFailed(ClientError):
 
     `status` is the sealed status (400..599), `code` the broker's typed code, `retry_after_ms` is given
     with a 429. `effect` says what is known of side effects: `not_started`, `committed` or `unknown`.
+    `content_class` is the value of a `ContentClass`, given with some `content-denied`.
     """
 
     def __init__(
-        self, status: int, code: str, retry_after_ms: int | None = None, effect: str = "unknown"
+        self,
+        status: int,
+        code: str,
+        retry_after_ms: int | None = None,
+        effect: str = "unknown",
+        content_class: str | None = None,
     ) -> None:
         super().__init__(f"{code} ({status})")
         self.status = status
         self.code = code
         self.retry_after_ms = retry_after_ms
         self.effect = effect
+        self.content_class = content_class

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
-from tabwarden.errors import STATUS, Code, MalformedError, Refusal
+from tabwarden.errors import STATUS, Code, ContentClass, MalformedError, Refusal
 
 if TYPE_CHECKING:
     import msgspec
@@ -104,11 +104,13 @@ class AuthorizedAction:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How an action ended: a projected body and no code, or a code. `committed` speaks of side effects."""
+    """How an action ended: a projected body and no code, or a code. `committed` speaks of side effects,
+    `content_class` of what was found where the code is `content-denied`."""
 
     code: Code | None
     body: Any = field(default=None, repr=False)
     committed: bool | None = False
+    content_class: ContentClass | None = None
 
     @property
     def status(self) -> int:

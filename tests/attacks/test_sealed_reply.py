@@ -162,14 +162,10 @@ async def test_attack_51_a_sealed_reply_of_another_form(plaintext):
 
 @pytest.mark.parametrize("status", [400, 403, 404, 429, 500, 503, 504, 599])
 async def test_attack_51_a_sealed_failure_is_a_failure_whatever_its_body_says(status):
-    body = b'{"code":"x","retryAfterMs":true,"effect":"done"}'
+    body = b'{"code":"x","retryAfterMs":true,"effect":"done","contentClass":"secret 1234"}'
     failed = await _sealed(b'{"type":"agent-response","status":%d,"body":%s}' % (status, body), CallFailed)
-    assert (failed.status, failed.code, failed.retry_after_ms, failed.effect) == (
-        status,
-        "x",
-        None,
-        "unknown",
-    )
+    believed = (failed.status, failed.code, failed.retry_after_ms, failed.effect, failed.content_class)
+    assert believed == (status, "x", None, "unknown", None)
 
 
 async def test_attack_51_an_http_status_beside_a_good_seal_is_not_believed():

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from tabwarden.errors import ActionError
+from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller
 from tabwarden_adapters.dlp import CorporateRule, Finding, compile_rules
 from tabwarden_adapters.dlp.detecting import Deadline, find
@@ -60,5 +60,10 @@ def matches(rules: Sequence[CorporateRule], text: str, direction: str = "from-pa
 
 
 def denial(error: BaseException) -> tuple[str, str | None]:
+    """The code and the audit's rule. The caller is told the rule's class, and not which rule it was."""
     assert isinstance(error, ActionError)
+    if error.code is Code.CONTENT_DENIED and error.rule != "dlp.ended":
+        assert error.rule is not None
+        assert error.content_class is not None
+        assert error.content_class.value == error.rule.removeprefix("dlp.").partition(":")[0]
     return error.code, error.rule

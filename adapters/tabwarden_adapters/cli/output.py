@@ -88,7 +88,10 @@ def failure_of(error: TabwardenError) -> int:
         message = _ADVICE.get(error.code, "the call did not succeed")
         if error.retry_after_ms is not None:
             message += f"; wait {error.retry_after_ms} ms"
-        return fail(error.code, message, status=error.status, effect=error.effect)
+        details = {} if error.content_class is None else {"contentClass": error.content_class}
+        if details:
+            message += f" ({error.content_class})"
+        return fail(error.code, message, status=error.status, effect=error.effect, **details)
     if isinstance(error, ActionError):
         return fail(error.code.value, _ADVICE.get(error.code.value, "the action cannot be done"))
     if isinstance(error, AdministrationFailed):

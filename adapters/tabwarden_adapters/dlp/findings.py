@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from tabwarden.errors import ActionError, Code, ContentClass
+
 CREDENTIAL: Final = "credential"
 CARD: Final = "card"
 IBAN: Final = "iban"
 INCOMPLETE: Final = "incomplete"
 CORPORATE: Final = "corporate:"  # and the rule's id
+
+RULE: Final = "dlp."  # and the class: the audit's rule for a denial
 
 DETECTORS: Final = frozenset({CREDENTIAL, CARD, IBAN})
 """The built-in detectors, by the name that policies use."""
@@ -54,6 +58,12 @@ class Inspection:
     def passes(self) -> bool:
         """Whether the text may go on, with its `masks` in place."""
         return self.result is Result.CLEAN or (self.result is Result.CLASSIFIED and self.readable is True)
+
+
+def denied(kind: str) -> ActionError:
+    """The denial for a class: the audit is told all of `kind`, the agent not which of the policy's rules."""
+    told = ContentClass.CORPORATE if kind.startswith(CORPORATE) else ContentClass(kind)
+    return ActionError(Code.CONTENT_DENIED, rule=RULE + kind, content_class=told)
 
 
 def merged(findings: Iterable[Finding]) -> list[tuple[int, int, str]]:

@@ -10,18 +10,16 @@ from functools import partial
 from typing import Final
 
 import trio
-from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller
 
 from tabwarden_adapters.dlp.catalogue import Catalogue, Kingfisher
 from tabwarden_adapters.dlp.corporate import NO_RULES, CorporateRules
 from tabwarden_adapters.dlp.detecting import prepare
-from tabwarden_adapters.dlp.findings import Inspection, masked
+from tabwarden_adapters.dlp.findings import Inspection, denied, masked
 from tabwarden_adapters.dlp.judging import UNFINISHED, judge
 from tabwarden_adapters.dlp.looking import Seen, look
 
 FROM_PAGE: Final = "from-page"
-RULE: Final = "dlp."  # and the class: the audit's rule for a denial
 
 MayRead = Callable[[Caller], bool]
 LoadCatalogue = Callable[[], Catalogue]
@@ -102,7 +100,7 @@ class ContentInspector:
         """
         found = _passing(await self.examine(text, direction=direction, caller=caller))
         if found.masks:
-            raise _denied(found.masks[0].kind)
+            raise denied(found.masks[0].kind)
         return next(iter(found.classes), None)
 
     async def mask(
@@ -177,9 +175,5 @@ def _made(make: LoadCatalogue) -> Catalogue | None:
 
 def _passing(found: Inspection) -> Inspection:
     if not found.passes:
-        raise _denied(found.classes[0])
+        raise denied(found.classes[0])
     return found
-
-
-def _denied(kind: str) -> ActionError:
-    return ActionError(Code.CONTENT_DENIED, rule=RULE + kind)

@@ -5,9 +5,9 @@ from typing import Final
 from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller
 
-from tabwarden_adapters.dlp.findings import Inspection, masked
+from tabwarden_adapters.dlp.findings import RULE, Inspection, denied, masked
 from tabwarden_adapters.dlp.folding import fold
-from tabwarden_adapters.dlp.inspector import RULE, ContentInspector
+from tabwarden_adapters.dlp.inspector import ContentInspector
 
 HELD: Final = 4096  # characters that show: more than the shortest match of any format
 STEP: Final = 1024  # released at once, so that a stream in many small pieces is not looked through each time
@@ -75,7 +75,7 @@ class HeldStream:
         self._ended = True
         found = await self._inspector.examine(self._text, direction=self._direction, caller=self._caller)
         if not found.passes:
-            raise ActionError(Code.CONTENT_DENIED, rule=RULE + found.classes[0])
+            raise denied(found.classes[0])
         self._ended = False
         return self._masked(found, ready)
 

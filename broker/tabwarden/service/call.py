@@ -14,7 +14,7 @@ from tabwarden.actions import ACTIONS
 from tabwarden.authority.outcomes import effect
 from tabwarden.authority.principals import Capability
 from tabwarden.authority.projection import encode
-from tabwarden.errors import DENIALS, ActionError, Code, HostReason
+from tabwarden.errors import DENIALS, ActionError, Code, ContentClass, HostReason
 from tabwarden.model import (
     AgentEvent,
     AgentRequest,
@@ -147,7 +147,10 @@ class Call:
         self.rule = error.rule or self.rule
         if self._committed is False and self.ticket is not None and not self._reads_only:
             self._committed = error.committed
-        return Outcome(error.code, committed=self._committed)
+        found = error.content_class if error.code is Code.CONTENT_DENIED else None
+        # A host's own inspector raised it: what is not of the closed set says nothing.
+        told = found if isinstance(found, ContentClass) else None
+        return Outcome(error.code, committed=self._committed, content_class=told)
 
     @property
     def _reads_only(self) -> bool:
@@ -231,6 +234,8 @@ class Call:
             ending: dict[str, object] = {"code": outcome.code.value, "effect": effect(outcome.committed)}
             if self.retry_after_ms is not None:
                 ending["retryAfterMs"] = self.retry_after_ms
+            if outcome.content_class is not None:
+                ending["contentClass"] = outcome.content_class.value
             body = ending
         message = {"type": "agent-response", "status": outcome.status, "body": body}
         return SealedReply(self._keys.seal_response(encode(message), self._associated))
