@@ -19,7 +19,7 @@ VARIABLE = "TABWARDEN_CHROMIUM"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 START_S = 20.0  # a cold start from a slow disk takes some seconds
 GRACE_S = 2.0  # an orderly end takes about 0.1 s
-KILL_S = 2.0  # the kernel's part
+KILL_S = 10.0  # the kernel's part: milliseconds, but on a machine that is short of processor seconds
 REMOVE_S = 5.0  # a new profile is a few MB
 
 # Without these three WebRTC and QUIC would go round every proxy, and Chromium would call home.

@@ -110,6 +110,7 @@ async def _attempt(binding: Binding, tab: Tab, url: str, tab_change: Change, tex
     async with _standstill(binding, tab, url) as camera:
         await _compositor_follows(binding)
         await drawn(DISCARDED)
+        await drawn(DISCARDED)
         before = _proved(await camera.measure(texts))
         taken = await drawn(page.capture_screenshot(format="png", optimize_for_speed=True))
         # Nor does it ask the page when a person scrolls: after another frame, the page knows how far it went.
@@ -178,7 +179,7 @@ async def _drawn(
 
 
 async def _compositor_follows(binding: Binding) -> None:
-    """Have the compositor draw things where the page has them.
+    """Have the compositor draw things where the page has them, from the next frame but one.
 
     What it animates by itself is a frame ahead, and stays there when the animation stops: it is only told of
     what has changed. A layer more (of nothing, drawn in no colour) makes it start from the page's places.
@@ -188,7 +189,6 @@ async def _compositor_follows(binding: Binding) -> None:
     await binding.call(
         overlay.highlight_rect(x=0, y=0, width=1, height=1, color=dom.RGBA(r=0, g=0, b=0, a=0))
     )
-    await binding.call(DISCARDED)
 
 
 def _png_size(png: bytes) -> tuple[int, int]:

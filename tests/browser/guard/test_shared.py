@@ -1,9 +1,10 @@
 """Shared mode: what Fetch holds of an agent's tab in the person's own context, and who gets it back."""
 
 import pytest
+import trio
 from tabwarden.errors import Code
 from tabwarden_adapters.browser import Egress, HostCounts, guarded_chromium
-from tabwarden_adapters.browser.cdp.generated import page, runtime
+from tabwarden_adapters.browser.cdp.generated import fetch, page, runtime
 
 from tests.browser.guard.agents import GuardedAgent, Rules
 
@@ -113,7 +114,11 @@ async def test_neither_pages_nor_programs_pass_for_a_person(guarded, rules, site
     agent = GuardedAgent("one", guarded.actions)
     await agent.call("navigate", url=f"http://{mine}/")
     tab = base(guarded).tab(None)
+    refused = trio.Event()
+    undo = tab.session.on(fetch.RequestPaused, lambda event: refused.set())
     await evaluate(tab, f"location.href = 'http://{others}/there'")
+    await refused.wait()  # else it might come in the middle of the agent's own
+    undo()
     await tab.session.call(page.navigate(url=f"http://{others}/there", transition_type="typed"))
     await agent.call("navigate", url=f"http://{mine}/there")
     await agent.call("reload")

@@ -10,7 +10,7 @@ function (address) {
   if (Object.hasOwn(globalThis, "tabwardenShield")) globalThis.tabwardenShield();  // that was for another action
 
   const STABLE_MS = 1_500;  // an animation that brings something in is shorter
-  const FRAME_MS = 1_500;  // without a frame for so long, nothing is being painted
+  const FRAME_MS = 4_000;  // without a frame for so long, nothing is being painted; a busy machine takes two seconds
   const KEPT_MS = 500;  // a framework that renders later than this is not waited for
   let target = null;  // what was asked for
   let element = null;  // what it is
