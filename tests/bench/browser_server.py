@@ -1,8 +1,9 @@
 """The broker on a real Chromium, as it is embedded, and beside it the same work done over CDP alone.
 
-Run as `python -m tests.bench.browser_server <folder>`: one ready line, then one job a line. `take` takes hold
+Run as `python -m tests.bench.browser_server FOLDER`: one ready line, then one job a line. `take` takes hold
 of the page in front, once for each page; `evaluate`, `script` and `page` are done so many `times` and answer
-`{"seconds": [s, ...]}`.
+`{"seconds": [s, ...]}`. With `--debugging-port` after the folder, Chromium also listens for others
+(`debugging_port` in the ready line).
 """
 
 import json
@@ -119,7 +120,14 @@ async def jobs(browser: GuardedBrowser) -> None:
         say({"seconds": [await timed(*job["with"]) for _ in range(job["times"])]})
 
 
-async def serve(audit: AuditSink, nursery: trio.Nursery) -> None:
+async def debugging_port(browser: GuardedBrowser) -> int:
+    """The port that this Chromium has chosen."""
+    assert browser.chromium.profile is not None
+    chosen = await trio.Path(browser.chromium.profile / "profile" / "DevToolsActivePort").read_text()
+    return int(chosen.split("\n", 1)[0])
+
+
+async def serve(audit: AuditSink, nursery: trio.Nursery, *, listening: bool) -> None:
     """A site, a browser and a broker, until end of input."""
     site = Site()
     site.pages.update(PAGES)
@@ -128,7 +136,8 @@ async def serve(audit: AuditSink, nursery: trio.Nursery) -> None:
     policy = StaticPolicy(
         {"scopes": ["navigate", "read", "inspect"], "allowed_hosts": [f"127.0.0.1:{site.port}"]}
     )
-    async with guarded_chromium(nursery, policy, lambda: 1) as browser:
+    flags = ("--remote-debugging-port=0",) if listening else ()
+    async with guarded_chromium(nursery, policy, lambda: 1, extra_flags=flags) as browser:
         control = await start_agent_control(
             nursery,
             authorize=allow,
@@ -150,6 +159,7 @@ async def serve(audit: AuditSink, nursery: trio.Nursery) -> None:
                 "tokens": {AGENT: issued.token.hex()},
                 "site": site.url(""),
                 "product": browser.chromium.product,
+                **({"debugging_port": await debugging_port(browser)} if listening else {}),
             }
         )
         await jobs(browser)
@@ -159,7 +169,7 @@ async def serve(audit: AuditSink, nursery: trio.Nursery) -> None:
 async def main(folder: Path) -> None:
     """Serve until the runner is done."""
     async with durable_audit_log(folder / "audit") as audit, trio.open_nursery() as nursery:
-        await serve(audit, nursery)
+        await serve(audit, nursery, listening="--debugging-port" in sys.argv[2:])
         nursery.cancel_scope.cancel()
 
 
