@@ -42,7 +42,10 @@ class Site:
                 while len(buffer) < length:
                     buffer += await stream.receive_some()
                 buffer = buffer[length:]
-                await stream.send_all(await self._answer(lines[0].rpartition(" ")[0]))
+                line = lines[0].rpartition(" ")[0]
+                del head, lines  # of megabytes, perhaps, and the next one may be long in coming
+                await stream.send_all(await self._answer(line))
+                del line
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
 
