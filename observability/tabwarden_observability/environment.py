@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from tabwarden.errors import ConfigurationError
 
 Signal = Literal["TRACES", "METRICS", "LOGS"]
-Exporter = Literal["otlp", "console"]
+Exporter = Literal["otlp", "console", "prometheus"]
 
 
 def variable(name: str) -> str:
@@ -39,8 +39,11 @@ def exporters_named(signal: Signal) -> list[Exporter]:
             found.append("otlp")
         elif name == "console":
             found.append("console")
+        elif name == "prometheus" and signal == "METRICS":
+            found.append("prometheus")
         elif name != "none":
-            raise ConfigurationError(f"OTEL_{signal}_EXPORTER must be otlp, console or none")
+            known = "otlp, console, prometheus or none" if signal == "METRICS" else "otlp, console or none"
+            raise ConfigurationError(f"OTEL_{signal}_EXPORTER must be {known}")
     return found
 
 

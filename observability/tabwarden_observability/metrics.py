@@ -1,12 +1,14 @@
 """Metrics: what the broker's parts count anyway, read by OpenTelemetry when it exports.
 
 Set up from `OTEL_METRICS_EXPORTER` and the endpoints, as traces are (`environment`); the SDK reads
-`OTEL_METRIC_EXPORT_INTERVAL` (milliseconds). Reading and exporting happen in a thread of the SDK, never in
-the path of a call. What there is stands in `metric_table`.
+`OTEL_METRIC_EXPORT_INTERVAL` (milliseconds). Reading and exporting happen in a thread of the SDK, or in the
+one that answers Prometheus (`scrape_server`), never in the path of a call. What there is stands in
+`metric_table`.
 """
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from time import monotonic
 from typing import Any, Final, TextIO
 
 import trio
@@ -17,6 +19,7 @@ from opentelemetry.sdk.metrics.export import (
     ConsoleMetricExporter,
     MetricExporter,
     MetricExportResult,
+    MetricReader,
     MetricsData,
     PeriodicExportingMetricReader,
 )
@@ -24,10 +27,12 @@ from opentelemetry.sdk.resources import Resource
 from tabwarden.errors import ConfigurationError
 
 from tabwarden_observability.attributes import RESOURCE_ATTRIBUTES, clean
-from tabwarden_observability.environment import disabled, exporters_named, own_resource
+from tabwarden_observability.environment import Exporter, disabled, exporters_named, own_resource
 from tabwarden_observability.histograms import MeterHistogram, OwnHistograms, Recorder
 from tabwarden_observability.metric_table import EGRESS_CONNECTIONS, Kind, Metric, Values, attributes_of
 from tabwarden_observability.mute import muted
+from tabwarden_observability.prometheus_endpoint import prometheus_endpoint
+from tabwarden_observability.scrape_server import ScrapeServer
 from tabwarden_observability.setup import SHUTDOWN_S
 from tabwarden_observability.spans import SCOPE
 
@@ -47,9 +52,11 @@ class Metrics:
         histograms: OwnHistograms | None = None,
         *,
         wanted: bool,
+        scrapes: ScrapeServer | None = None,
     ) -> None:
         self._meter = provider.get_meter(SCOPE.name, SCOPE.version)
         self._own = own
+        self._scrapes = scrapes
         self._histograms = histograms
         self._wanted = wanted
 
@@ -62,6 +69,11 @@ class Metrics:
     def wanted(self) -> bool:
         """True when anybody asks for what is observed: a thread of ours, or a host's provider."""
         return self._wanted
+
+    @property
+    def scrape_port(self) -> int | None:
+        """Where a Prometheus may ask for the figures; None when they are not served, or not any more."""
+        return self._scrapes.port if self._scrapes is not None and self._own is not None else None
 
     def observe(self, metric: Metric, read: Callable[[], Readings]) -> None:
         """Export what `read` gives: the value of each combination of the metric's attributes.
@@ -102,8 +114,10 @@ class Metrics:
         own, self._own = self._own, None
         if own is None:
             return
+        if self._scrapes is not None:
+            self._scrapes.ask_to_stop()
         with trio.move_on_after(timeout, shield=True):
-            await trio.to_thread.run_sync(_shut_down, own, timeout, abandon_on_cancel=True)
+            await trio.to_thread.run_sync(_shut_down, own, self._scrapes, timeout, abandon_on_cancel=True)
 
 
 def setup_metrics(
@@ -116,23 +130,32 @@ def setup_metrics(
 
     `provider`: a host's own, which is used and never shut down. `exporters`: instead of those of the
     environment. `console` is where the console exporter writes: standard error by default. Raises
-    `ConfigurationError` for an exporter or protocol that cannot be used.
+    `ConfigurationError` for an exporter, protocol or port that cannot be used.
     """
     if provider is not None:
         if exporters is not None:
             raise ConfigurationError("give a provider or exporters: a provider has its own")
         return Metrics(provider, wanted=True)
-    if exporters is None:
-        exporters = [] if disabled() else _exporters_of_environment(console)
-    resource = Resource(clean(own_resource().attributes, RESOURCE_ATTRIBUTES))
     histograms = OwnHistograms()
+    readers: list[MetricReader] = []
+    scrapes: ScrapeServer | None = None
+    if exporters is None:
+        named = [] if disabled() else exporters_named("METRICS")
+        exporters = _exporters_of_environment(named, console)
+        if "prometheus" in named:
+            reader, scrapes = prometheus_endpoint(histograms)
+            readers.append(reader)
+    resource = Resource(clean(own_resource().attributes, RESOURCE_ATTRIBUTES))
+    readers += [PeriodicExportingMetricReader(_Outlet(exporter, histograms)) for exporter in exporters]
     own = sdk.MeterProvider(
-        [PeriodicExportingMetricReader(_Outlet(exporter, histograms)) for exporter in exporters],
+        readers,
         resource=resource,
         exemplar_filter=sdk.AlwaysOffExemplarFilter(),  # they carry attributes that no table names
         shutdown_on_exit=False,  # an exit handler could wait for a dead collector
     )
-    return Metrics(own, own if exporters else None, histograms, wanted=bool(exporters))
+    if scrapes is not None:
+        scrapes.start()
+    return Metrics(own, own if readers else None, histograms, wanted=bool(readers), scrapes=scrapes)
 
 
 class _Outlet(MetricExporter):
@@ -162,13 +185,17 @@ class _Outlet(MetricExporter):
             self._exporter.shutdown(timeout_millis, **kwargs)
 
 
-def _shut_down(provider: sdk.MeterProvider, timeout: float) -> None:
+def _shut_down(provider: sdk.MeterProvider, scrapes: ScrapeServer | None, timeout: float) -> None:
+    deadline = monotonic() + timeout
     with muted(*_LOGGERS):
         provider.shutdown(timeout * 1000)
+    if scrapes is not None:
+        scrapes.stop(max(deadline - monotonic(), 0.0))
 
 
-def _exporters_of_environment(console: TextIO | None) -> list[MetricExporter]:
+def _exporters_of_environment(named: Sequence[Exporter], console: TextIO | None) -> list[MetricExporter]:
     return [
         OTLPMetricExporter() if name == "otlp" else ConsoleMetricExporter(out=console or sys.stderr)
-        for name in exporters_named("METRICS")
+        for name in named
+        if name != "prometheus"
     ]

@@ -21,6 +21,7 @@ from tests.bench.browser_table import show_browser
 from tests.bench.inspection import Inspections, inspection_figures, inspection_goals, measure_inspection
 from tests.bench.load import decode_samples
 from tests.bench.measure import IDLE_MANY, IDLE_MANY_TLS, Cell, Findings, Running, running
+from tests.bench.peers_measure import PeerFindings, measure_peers, peers_figures, peers_goals, peers_line
 from tests.bench.process import Child, child
 from tests.bench.results import figures, goals
 from tests.bench.rights_measure import (
@@ -32,11 +33,18 @@ from tests.bench.rights_measure import (
 )
 from tests.bench.stacks import BEARER_QUART, MTLS_KEPT, SUBJECT, Stack, stacks
 from tests.bench.table import show
+from tests.bench.tracing_measure import (
+    TracingFindings,
+    measure_tracing,
+    tracing_figures,
+    tracing_goals,
+    tracing_line,
+)
 
 CLIENTS = (1, 8, 64)
 ROUNDS, WARM_S, CELL_S = 3, 0.4, 0.8
 QUICK_ROUNDS, QUICK_CELL_S = 1, 0.4
-WHOLE_S = 300.0  # twice what it takes: it stops by itself, whatever hangs
+WHOLE_S = 400.0  # twice what it takes: it stops by itself, whatever hangs
 OUTPUT = Path("build")
 
 
@@ -85,7 +93,9 @@ async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Pa
 
 async def bench(
     measured: Sequence[Stack], folder: Path, quick: bool
-) -> tuple[Findings, BrowserFindings, AuditFindings, RightsFindings, Inspections]:
+) -> tuple[
+    Findings, BrowserFindings, AuditFindings, RightsFindings, Inspections, TracingFindings, PeerFindings
+]:
     """Every measurement, within a time."""
     found = Findings()
     rounds, seconds = (QUICK_ROUNDS, QUICK_CELL_S) if quick else (ROUNDS, CELL_S)
@@ -95,9 +105,11 @@ async def bench(
         await forged_requests(found, measured, folder)
         audit = await measure_audit(folder / "audit", quick)
         rights = await measure_rights(folder / "rights", quick)
+        tracing = await measure_tracing(folder / "tracing", quick)
         browser = await measure_browser(folder / "browser", quick)
+        peers = await measure_peers(folder / "peers", quick)
         inspections = await measure_inspection(quick)
-    return found, browser, audit, rights, inspections
+    return found, browser, audit, rights, inspections, tracing, peers
 
 
 def main() -> int:
@@ -114,12 +126,16 @@ def main() -> int:
     )
     # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
     with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
-        found, browser, audit, rights, inspections = trio.run(bench, measured, Path(folder).resolve(), quick)
+        found, browser, audit, rights, inspections, tracing, peers = trio.run(
+            bench, measured, Path(folder).resolve(), quick
+        )
     judged = [
         *goals(found),
         *audit_goals(audit),
         *rights_goals(rights),
+        *tracing_goals(tracing),
         *browser_goals(browser),
+        *peers_goals(peers),
         *inspection_goals(inspections),
     ]
     of_browser = browser_figures(browser, found.floor.quantile(0.5))
@@ -127,13 +143,17 @@ def main() -> int:
         *figures(found),
         *audit_figures(audit),
         *rights_figures(rights),
+        *tracing_figures(tracing),
         *of_browser,
+        *peers_figures(peers),
         *inspection_figures(inspections),
     )
     rows = [row.as_json() for row in (*judged, *told)]
     (OUTPUT / "bench.json").write_text(json.dumps(rows, indent=1) + "\n")
     show_browser(browser)
     print(audit_line(audit))  # noqa: T201
+    print(tracing_line(tracing))  # noqa: T201
+    print(peers_line(peers))  # noqa: T201
     show_rights(rights)
     show(measured, found, judged)
     return 0 if all(row.holds for row in judged) else 1

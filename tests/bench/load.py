@@ -1,7 +1,7 @@
 """The load generator: one process for a stack, N clients in a closed loop, the same code for every stack.
 
 Run as `python -m tests.bench.load`. The first line of input names the client and gives the server's ready
-line; every further line is one job (`load`, `hold`, `forge`, `facts`), answered by one line.
+line; every further line is one job (`load`, `pace`, `hold`, `forge`, `facts`), answered by one line.
 """
 
 import base64
@@ -88,6 +88,22 @@ async def closed_loop(clients: Sequence[Client], warm: float, seconds: float) ->
     return {"samples": encode_samples(samples), "seconds": seconds, "cpu": busy}
 
 
+async def paced(clients: Sequence[Client], rate: float, seconds: float) -> dict[str, object]:
+    """Calls at even times, `rate` a second, whether or not those before have ended."""
+    begun = trio.current_time()
+    count = min(int(rate * seconds), MAX_CALLS)
+
+    async def run(client: Client, first: int) -> None:
+        for number in range(first, count, len(clients)):
+            await trio.sleep_until(begun + number / rate)
+            await client.call()
+
+    async with trio.open_nursery() as nursery:
+        for number, client in enumerate(clients):
+            nursery.start_soon(run, client, number)
+    return {"calls": count, "seconds": trio.current_time() - begun}
+
+
 async def forge(ready: Ready, name: str, count: int) -> dict[str, object]:
     """Send `count` forged requests over a few connections; every one must be refused."""
     make = pkgutil.resolve_name(name)(ready)
@@ -130,6 +146,10 @@ async def main() -> None:
         elif job["do"] == "load":
             clients = await connect_all(connect, ready, job["clients"])
             say(await closed_loop(clients, job["warm"], job["seconds"]))
+            await close_all(clients)
+        elif job["do"] == "pace":
+            clients = await connect_all(connect, ready, job["clients"])
+            say(await paced(clients, job["rate"], job["seconds"]))
             await close_all(clients)
         elif job["do"] == "hold":
             held += await connect_all(connect, ready, job["connections"])

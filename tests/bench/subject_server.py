@@ -1,6 +1,11 @@
-"""The subject: the broker as it is embedded, with durable audit and tracer, and one no-op action."""
+"""The subject: the broker as it is embedded, with durable audit and tracer, and one no-op action.
 
+The environment says whether traces are exported; with `BENCH_TRACING=off` there are none at all.
+"""
+
+import os
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -8,7 +13,8 @@ import trio
 from tabwarden import ACTIONS, Authorization, Caller, Grant, Limits, start_agent_control
 from tabwarden.ports import CallContext, PersonWait
 from tabwarden_adapters.audit import durable_audit_log
-from tabwarden_observability import setup_tracing
+from tabwarden_observability import Tracing, setup_tracing
+from tabwarden_observability.readings import walk
 
 from tests.bench.control import serve_control
 
@@ -40,6 +46,11 @@ async def nothing(arguments: object, context: CallContext) -> list[object]:
     return []
 
 
+def spans_of_the_last_call(tracing: Tracing) -> int:
+    """All calls are alike."""
+    return sum(1 + sum(1 for _ in walk(request.phases)) for request in tracing.recent(1))
+
+
 async def main(folder: Path) -> None:
     """Serve until the runner is done."""
     tracing = setup_tracing()
@@ -49,7 +60,7 @@ async def main(folder: Path) -> None:
             authorize=allow,
             actions={"sessions": nothing},
             audit=audit,
-            tracer=tracing.tracer,
+            tracer=None if os.environ.get("BENCH_TRACING") == "off" else tracing.tracer,
             identity_mode="individual",
             limits=LIMITS,
         )
@@ -71,10 +82,14 @@ async def main(folder: Path) -> None:
                 "calls": sum(statistics.outcomes.values()),
                 "signatures": statistics.signatures,
                 "syncs": audit.statistics.fdatasyncs,
+                "cpu_us": time.process_time_ns() // 1000,
+                "dropped": tracing.dropped,
+                "spans_a_call": spans_of_the_last_call(tracing),
             }
 
         await serve_control(ready, read)
         await control.close()
+        await tracing.shutdown()
         nursery.cancel_scope.cancel()
 
 

@@ -1,25 +1,34 @@
 """What Prometheus itself makes of the files in observability/dashboards. `make test-backends` runs this."""
 
 import json
-import socket
+import re
 import subprocess
 import threading
 import urllib.parse
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
+from tabwarden.client import AgentClient
+from tabwarden.model import Phase
+from tabwarden_observability import AuditFigures, broker_metrics, setup_metrics, setup_tracing
 from tabwarden_observability import metric_table as table
-from tabwarden_observability import setup_metrics
 from tabwarden_observability.alerts import ALERTS
 from tabwarden_observability.dashboards import RULES, dashboard
+from tabwarden_observability.metric_table import Values
+from tabwarden_observability.metrics import Metrics
 from tabwarden_observability.prometheus_names import label, series
+from tabwarden_observability.readings import walk
 
-FOLDER = Path(__file__).resolve().parents[2] / "observability" / "dashboards"
+from tests.attacks.serving import serve
+from tests.observability.backend_programs import ROOT, prometheus
+
+CALLS = 40
+FOLDER = ROOT / "observability" / "dashboards"
 
 # What makes each alert fire, a minute apart, and after how many minutes it has to.
 FIRING: dict[str, tuple[dict[str, str], int]] = {
@@ -115,32 +124,14 @@ def test_alerts_fire_when_they_are_to_and_only_then(tmp_path: Path) -> None:
     run("promtool", "test", "rules", str(file))
 
 
-@contextmanager
-def prometheus(folder: Path, config: dict[str, Any]) -> Iterator[Callable[[str], Any]]:
-    """Prometheus itself while the block runs: a function that asks its API."""
-    file = folder / "prometheus.yaml"
-    file.write_text(json.dumps(config))
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    command = [
-        "prometheus",
-        f"--config.file={file}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
-    ]
-
-    def asked(path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{path}", timeout=30) as answer:
-            return json.load(answer)["data"]
-
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            assert any("ready to receive web requests" in line for line in process.stderr)
-            yield asked
-        finally:
-            process.terminate()
-            process.communicate(timeout=60)
+def test_the_settings_in_the_document_are_good(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "operations.md").read_text()
+    [settings] = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "prometheus.yaml").write_text(settings)
+    (tmp_path / RULES).write_bytes((FOLDER / RULES).read_bytes())
+    assert f"{len(ALERTS)} rules found" in run(
+        "promtool", "check", "config", str(tmp_path / "prometheus.yaml")
+    )
 
 
 def test_prometheus_itself_takes_the_rules_and_every_query(tmp_path: Path) -> None:
@@ -155,56 +146,136 @@ def test_prometheus_itself_takes_the_rules_and_every_query(tmp_path: Path) -> No
     assert {rule["health"] for rules in found.values() for rule in rules} <= {"ok", "unknown"}
 
 
-def test_what_prometheus_scrapes_has_the_names_of_the_queries(tmp_path: Path) -> None:
-    """A host's own provider, with OpenTelemetry's reader for Prometheus: names and figures are read back."""
-    from opentelemetry.exporter.prometheus import PrometheusMetricReader
-    from opentelemetry.sdk.metrics import MeterProvider
-    from prometheus_client import CollectorRegistry, generate_latest
+@pytest.fixture
+def scraped_metrics(monkeypatch: pytest.MonkeyPatch) -> Metrics:
+    """Set up by the environment as a user would, at a port that is free."""
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "prometheus")
+    monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", "0")
+    return setup_metrics()
 
-    registry = CollectorRegistry()
-    provider = MeterProvider([PrometheusMetricReader(registry=registry)], shutdown_on_exit=False)
-    metrics = setup_metrics(provider=provider)
+
+def scraping(metrics: Metrics) -> dict[str, Any]:
+    job = {"job_name": "broker", "static_configs": [{"targets": [f"localhost:{metrics.scrape_port}"]}]}
+    return {"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}
+
+
+class Scrapes:
+    """Counts how often the figures are read; Prometheus asks once in a second."""
+
+    def __init__(self) -> None:
+        self._seen = threading.Semaphore(0)
+
+    def seen(self) -> None:
+        self._seen.release()
+
+    async def stored(self) -> None:
+        """Return when all that is counted now has been stored: the third scrape from here comes after the
+        second was stored, and the second began after this."""
+        while self._seen.acquire(blocking=False):
+            pass
+        for _ in range(3):
+            assert await trio.to_thread.run_sync(self._seen.acquire, True, 60.0)
+
+
+async def values(api: Callable[[str], Any], query: str) -> list[dict[str, Any]]:
+    asked = f"query?query={urllib.parse.quote(query)}"
+    found: list[dict[str, Any]] = (await trio.to_thread.run_sync(api, asked))["result"]
+    return found
+
+
+async def test_what_prometheus_scrapes_has_the_names_of_the_queries(
+    tmp_path: Path, scraped_metrics: Metrics
+) -> None:
+    """Every row of the table, served by ourselves: names and figures are read back."""
+    metrics, scrapes = scraped_metrics, Scrapes()
+
+    def seven(values: Values) -> dict[Values, float]:
+        scrapes.seen()
+        return {values: 7}
+
     for row in table.METRICS:
-        values = tuple("word" for _ in row.attributes)
+        words = tuple("word" for _ in row.attributes)
         if row.kind is table.Kind.HISTOGRAM:
             histogram = metrics.histogram(row)
             for number in range(100):
-                histogram.record(0.003 if number < 90 else 0.04, values)
+                histogram.record(0.003 if number < 90 else 0.04, words)
+        elif row is table.CALLS:
+            metrics.observe(row, partial(seven, words))
         else:
-            metrics.observe(row, lambda values=values: {values: 7})
-    scraped = threading.Semaphore(0)
+            metrics.observe(row, partial(dict, {words: 7}))
+    with prometheus(tmp_path, scraping(metrics)) as api:
+        await scrapes.stored()
+        for row in table.METRICS:
+            suffix = "_count" if row.kind is table.Kind.HISTOGRAM else ""
+            [found] = await values(api, f"{series(row)}{suffix}")
+            assert found["value"][1] == ("100" if suffix else "7"), row.name
+            assert {label(name) for name in row.attributes} <= set(found["metric"])
+        buckets = f"sum by (le) ({series(table.PHASE_DURATION)}_bucket)"
+        [found] = await values(api, f"histogram_quantile(0.95, {buckets})")
+        # 95 of 100: half of the way through the ten between 20 and 50 ms.
+        assert float(found["value"][1]) == pytest.approx(0.035)
+    await metrics.shutdown()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = generate_latest(registry)
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-            scraped.release()
 
-        def log_message(self, *_: object) -> None:
-            pass
+def quantile(durations: Sequence[float], share: float) -> float:
+    """As Prometheus reckons it: even steps within the bucket that it lies in."""
+    bounds = (0.0, *table.PHASE_DURATION.bounds)
+    rank, below = share * len(durations), 0
+    for low, high in pairwise(bounds):
+        within = sum(low < duration <= high for duration in durations)
+        if below + within >= rank:
+            return low + (high - low) * (rank - below) / within
+        below += within
+    raise AssertionError("longer than the last bucket")
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    job = {"job_name": "broker", "static_configs": [{"targets": [f"127.0.0.1:{server.server_port}"]}]}
-    config = {"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}
-    try:
-        with prometheus(tmp_path, config) as api:
-            for _ in range(3):  # when the third comes, the first has been stored
-                assert scraped.acquire(timeout=30)
-            for row in table.METRICS:
-                suffix = "_count" if row.kind is table.Kind.HISTOGRAM else ""
-                [found] = api(f"query?query={series(row)}{suffix}")["result"]
-                assert found["value"][1] == ("100" if suffix else "7"), row.name
-                assert {label(name) for name in row.attributes} <= set(found["metric"])
-            buckets = f"sum by (le) ({series(table.PHASE_DURATION)}_bucket)"
-            asked = urllib.parse.quote(f"histogram_quantile(0.95, {buckets})")
-            [found] = api(f"query?query={asked}")["result"]
-            # 95 of 100: half of the way through the ten between 20 and 50 ms.
-            assert float(found["value"][1]) == pytest.approx(0.035)
-    finally:
-        server.shutdown()
-        server.server_close()
-        provider.shutdown()
+
+async def test_prometheus_knows_how_long_the_phases_of_a_broker_took(
+    tmp_path: Path, scraped_metrics: Metrics
+) -> None:
+    """A running broker, our own endpoint, Prometheus' own `histogram_quantile`: as the local store says."""
+    metrics, scrapes, tracing = scraped_metrics, Scrapes(), setup_tracing()
+
+    def sessions() -> int:
+        scrapes.seen()
+        return 4
+
+    with prometheus(tmp_path, scraping(metrics)) as api:
+        async with serve(tracer=tracing.tracer) as broker:
+            figures = AuditFigures(records=7, syncs=3, sync_s=0.5, lag=2, trouble=False)
+            with broker_metrics(
+                metrics,
+                tracing=tracing,
+                statistics=broker.control.statistics,
+                audit=lambda: figures,
+                sessions=sessions,
+            ):
+                async with AgentClient(broker.descriptor) as client:
+                    for _ in range(CALLS):
+                        assert await client.call("sessions") == []
+                assert await tracing.flush(timeout=60)
+                await scrapes.stored()
+                phases = f"sum by (le, tabwarden_phase) ({series(table.PHASE_DURATION)}_bucket)"
+                told = {
+                    share: {
+                        one["metric"]["tabwarden_phase"]: float(one["value"][1])
+                        for one in await values(api, f"histogram_quantile({share}, {phases})")
+                    }
+                    for share in (0.5, 0.95)
+                }
+                [calls] = await values(api, f"sum({series(table.CALLS)})")
+                [up] = await values(api, "up")
+    await tracing.shutdown()
+    await metrics.shutdown()
+    durations: dict[str, list[float]] = {}
+    for request in tracing.recent(CALLS):
+        for span, _ in walk(request.phases):
+            durations.setdefault(span.name, []).append(span.duration_ns / 1e9)
+    # Each in every call; the audit comes before the action and after it.
+    assert {name: len(each) for name, each in durations.items()} == {
+        phase.value: 2 * CALLS if phase is Phase.AUDIT else CALLS for phase in Phase
+    }
+    for share, found in told.items():
+        assert found == {name: pytest.approx(quantile(each, share)) for name, each in durations.items()}
+    assert (calls["value"][1], up["value"][1]) == (str(CALLS), "1")
+    shown = ", ".join(f"{name} {seconds * 1000:.3f}" for name, seconds in sorted(told[0.95].items()))
+    print(f"\nPrometheus: p95 of {CALLS} calls in ms, as the local store has it: {shown}")  # noqa: T201

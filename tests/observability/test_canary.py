@@ -1,9 +1,10 @@
 """Marked secrets go through every action, error and log path of a broker; none comes out where people or
-collectors look: spans, metrics, log lines, audit records, the local store and the page about it."""
+collectors look: spans, metrics, scrapes, log lines, audit records, the local store and the page about it."""
 
 import base64
 import json
 import logging
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from tabwarden.ports import CallContext, PersonWait
 from tabwarden_adapters.audit import durable_audit_log
 from tabwarden_observability import (
     AuditFigures,
+    Metrics,
     broker_metrics,
     setup_metrics,
     setup_tracing,
@@ -66,6 +68,7 @@ SECRET_ARGUMENTS: dict[str, dict[str, Any]] = {
     "select": {"selector": f"#{CANARY}", "value": CANARY},
     "check": {"selector": f"#{CANARY}", "checked": True},
     "ai": {"prompt": CANARY},
+    "handoff": {"reason": CANARY},
     "settings:update": {"appearance": {"mode": "dark"}},
     "bookmarks:mutate": {"action": "add", "expectedRevision": 1, "policyVersion": 1, "bookmark": BOOKMARK},
     "tabs:create": {"url": f"https://{HOST}/{CANARY}", "group": CANARY},
@@ -211,6 +214,14 @@ async def revoked_meanwhile(broker: Broker, rough: Rough) -> None:
         await broker.control.revoke()
 
 
+def scrape(metrics: Metrics) -> bytes:
+    """What a Prometheus would get now."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics.scrape_port}/metrics", timeout=30) as answer:
+        figures: bytes = answer.read()
+    assert b"tabwarden_phase_duration_seconds_bucket" in figures
+    return figures
+
+
 async def test_no_secret_comes_out(
     collector: Collector,
     monkeypatch: pytest.MonkeyPatch,
@@ -220,6 +231,8 @@ async def test_no_secret_comes_out(
 ) -> None:
     caplog.set_level(0)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
+    monkeypatch.setenv("OTEL_METRICS_EXPORTER", "otlp,prometheus")
+    monkeypatch.setenv("OTEL_EXPORTER_PROMETHEUS_PORT", "0")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", f"host.name={CANARY},process.command_args={CANARY}")
     tracing, metrics = setup_tracing(), setup_metrics()
     host, rough, rulings = secret_host(), Rough(), Rulings()
@@ -245,6 +258,8 @@ async def test_no_secret_comes_out(
             ends = await each_call(broker, host, rough, rulings)
             await strangers(broker)
             await revoked_meanwhile(broker, rough)
+            assert await tracing.flush(timeout=30)
+            scraped = await trio.to_thread.run_sync(scrape, metrics)
         told = [*broker.reasons.told, broker.control.statistics()]
     assert await tracing.shutdown() == 0
     await metrics.shutdown(timeout=30)
@@ -260,6 +275,7 @@ async def test_no_secret_comes_out(
     places = {
         "spans": collector.raw,
         "metrics": b"".join(request.SerializeToString() for request in collector.metric_requests),
+        "scrape": scraped,
         "audit": b"".join(path.read_bytes() for path in (tmp_path / "audit").iterdir()),
         "log": "\n".join(repr(record.__dict__) for record in caplog.records).encode(),
         "streams": (written.out + written.err).encode(),
@@ -268,7 +284,7 @@ async def test_no_secret_comes_out(
         "page": trace_page(kept, made_ns=0).encode(),
         "reasons": repr(told).encode(),
     }
-    for name in ("spans", "metrics", "audit", "log", "store", "listing", "page"):
+    for name in ("spans", "metrics", "scrape", "audit", "log", "store", "listing", "page"):
         assert places[name], f"nothing came to {name}"
     found = [(place, form) for place, data in places.items() for form in FORMS if form.encode() in data]
     assert found == []
