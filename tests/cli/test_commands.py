@@ -22,7 +22,12 @@ def test_help_names_every_command(tmp_path: Path) -> None:
         "grants",
         "approvals",
         "audit",
+        "ai",
+        "trace",
+        "load",
+        "host",
         "doctor",
+        "demo",
     ):
         assert command in done.out
 
@@ -31,7 +36,7 @@ def test_actions_is_the_action_table(tmp_path: Path) -> None:
     done = tabwarden(tmp_path, "actions", "--json")
     rows = {row["name"]: row for row in done.result}
     assert list(rows) == list(ACTIONS)
-    assert len(rows) == 23
+    assert len(rows) == 24
     assert {"name", "policy_scope", "internal_scope", "arguments", "result"} <= set(rows["read"])
     assert rows["navigate"]["internal_scope"] == "browser:navigate"
 
