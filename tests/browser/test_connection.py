@@ -140,6 +140,23 @@ async def test_an_oversized_event_is_told_to_the_session_that_it_was_for(connect
     assert told == [("S2", "Page.javascriptDialogOpening"), ("root", "Page.javascriptDialogOpening")]
 
 
+async def test_of_an_oversized_paused_request_the_id_is_told(connection, transport):
+    told = []
+    session = await attached(connection, transport, "S1")
+    for name, one in (("S1", session), ("root", connection.root)):
+        one.on_lost_request = lambda request_id, name=name: told.append((name, request_id))
+    paused = b'{"method":"Fetch.requestPaused","params":{"requestId":"interception-job-7.0","request":{"url":'
+    transport.say_raw(Oversized(paused, b'"},"sessionId":"S1"}'))
+    transport.say_raw(Oversized(paused, b'"XHR"}}'))
+    transport.say_raw(Oversized(paused.replace(b"Paused", b"Other"), b'"},"sessionId":"S1"}'))
+    transport.say_raw(Oversized(b'{"method":"Fetch.requestPaused","params":{"requestId":"x', b'"XHR"}}'))
+    done = trio.Event()
+    connection.root.ask(browser.get_version(), lambda _: done.set())
+    transport.say(id=(await transport.heard())["id"], result=VERSION)
+    await done.wait()
+    assert told == [("S1", "interception-job-7.0"), ("root", "interception-job-7.0")]
+
+
 async def test_a_listener_that_fails_at_an_oversized_event_ends_its_session_only(connection, transport):
     session = await attached(connection, transport, "S1")
     session.on_lost = lambda method: 1 / 0

@@ -7,6 +7,7 @@ import pytest
 import trio
 import trio.testing
 from tabwarden.errors import ActionError
+from tabwarden_adapters.browser import BodyInspector
 from tabwarden_adapters.cli.inspection import PolicyInspector
 from tabwarden_adapters.policy import DlpRule
 
@@ -70,9 +71,34 @@ async def test_a_policy_that_changes_in_mid_look(nursery: trio.Nursery, how: str
         assert "heron" not in result
 
 
+async def test_whether_bodies_are_looked_at_is_said_by_the_policy_in_force(nursery: trio.Nursery) -> None:
+    """From the moment that it is in force: its rules are compiled later, and bodies wait for that."""
+    rule = DlpRule(id="birds", kind="words", values=("heron",), directions=("to-site",))
+    inspector, changed = await changing(nursery, rule)
+    assert isinstance(inspector, BodyInspector)
+    assert not inspector.looks_at("to-site")
+    results: list[object] = []
+
+    async def look() -> None:
+        with pytest.raises(ActionError) as refused:
+            await inspector.inspect(TEXT, direction="to-site")
+        results.append(refused.value.rule)
+
+    async with trio.open_nursery() as looking:
+        looking.start_soon(look)
+        await changed.wait()
+        await trio.testing.wait_all_tasks_blocked()
+        assert inspector.looks_at("to-site")
+        assert not inspector.looks_at("from-page")
+        assert results == []
+        await inspector.follow()
+    assert results == ["dlp.corporate:birds"]
+
+
 async def test_without_rules_of_a_policy_it_is_the_built_in_ones(nursery: trio.Nursery) -> None:
     inspector = PolicyInspector(SimpleNamespace(signed=None, scopes=frozenset()), 60.0)  # type: ignore[arg-type]
     await inspector.content.load(Turning)
     assert await inspector.inspect(TEXT, direction="from-page") is None
+    assert not inspector.looks_at("to-site")
     with pytest.raises(ActionError):
         await inspector.inspect("4111 1111 1111 1111", direction="to-model")

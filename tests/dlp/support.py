@@ -12,7 +12,7 @@ from tabwarden_adapters.dlp.folding import fold
 
 CALLER = Caller("agent-1", 1)
 OTHER = Caller("agent-2", 1)
-EVERYWHERE = ("from-page", "to-page", "from-model", "to-model")
+EVERYWHERE = ("from-page", "to-page", "from-model", "to-model", "to-site")
 
 
 class FakeCatalogue:

@@ -65,7 +65,7 @@ async def test_who_may_read_what_is_sensitive(inspector):
     assert await inspector.inspect(text, direction="from-page", caller=CALLER) == "corporate:r-1"
     assert await refused(inspector, text) == "dlp.corporate:r-1"
     assert await refused(inspector, text, caller=OTHER) == "dlp.corporate:r-1"
-    for direction in ("to-page", "from-model", "to-model", "elsewhere"):
+    for direction in ("to-page", "from-model", "to-model", "to-site", "elsewhere"):
         if direction != "elsewhere":
             assert await refused(inspector, text, direction, caller=CALLER) == "dlp.corporate:r-1"
     mixed = f"{text} {private_key(random.Random(2))}"
@@ -83,6 +83,21 @@ async def test_only_true_lets_somebody_read(nursery, answer):
     made = start_inspector(nursery, compile_rules([PLAN]), may_read_sensitive=may, make=FakeCatalogue)
     assert await made.settled()
     assert await refused(made, "the secret plan", caller=CALLER) == "dlp.corporate:r-1"
+
+
+async def test_which_directions_rules_name(nursery):
+    made = start_inspector(nursery, make=FakeCatalogue)
+    assert await made.settled()
+    assert not made.looks_at("to-site")
+    for kind, value in (("words", "plan"), ("pattern", "EMP"), ("detector", "card")):
+        made.use(compile_rules([rule(kind, value, directions=("from-page", "to-site"))]))
+        assert made.looks_at("to-site")
+        assert not made.looks_at("to-model")
+    # Where it looks it looks for everything, and what policy masks elsewhere cannot be masked in a request.
+    assert await refused(made, card(random.Random(4)), "to-site") == "dlp.card"
+    assert await refused(made, private_key(random.Random(4)), "to-site") == "dlp.credential"
+    made.use(compile_rules([STAFF]))
+    assert await refused(made, "EMP-123456", "to-site") == "dlp.corporate:staff"
 
 
 async def test_masks(inspector):

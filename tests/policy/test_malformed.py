@@ -71,6 +71,7 @@ DOCUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"dlp": [{**DLP, "kind": "magic"}]}, "dlp[0].kind: invalid enum value 'magic'"),
     ({"dlp": [{**DLP, "directions": []}]}, "dlp[0].directions: expected array of length >= 1"),
     ({"dlp": [{**DLP, "directions": ["up"]}]}, "dlp[0].directions[0]: invalid enum value 'up'"),
+    ({"dlp": [{**DLP, "directions": ["to-site"] * 6}]}, "dlp[0].directions: expected array of length <= 5"),
     ({"dlp": [DLP, DLP]}, "dlp[1].id: 'a' is there twice"),
     ({"dlp": [{**DLP, "values": []}]}, "dlp[0].values: expected array of length >= 1"),
     ({"settings": {"hidden": []}}, "settings.hidden: there is no such field; did you mean 'hiddenSections'?"),

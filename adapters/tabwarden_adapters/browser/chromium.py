@@ -50,12 +50,13 @@ KEPT_PREFIXES = ("LC_", "XDG_", "GTK_", "QT_")
 
 @dataclass(frozen=True, slots=True)
 class Chromium:
-    """A running Chromium: `connection` speaks CDP with it, `product` is e.g. `Chrome/156.0.8078.114`."""
+    """A running Chromium: `connection` speaks CDP with it, `product` is e.g. `Chrome/156.0.8078.114`. `pid`
+    and `profile` are None when somebody else runs it."""
 
     connection: Connection
     product: str
-    pid: int
-    profile: Path
+    pid: int | None
+    profile: Path | None
 
 
 def find_chromium(environment: Mapping[str, str] | None = None) -> Path:

@@ -54,10 +54,19 @@ class Egress(StrEnum):
     TOO_SLOW = "too-slow"
     FOREIGN_USER = "foreign-user"
     CAPACITY = "capacity"
+    CONTENT = "content-refused"
+    """No connection was asked for: what it was to send must not leave. Told by the guards."""
 
 
 _POLICY_ALLOWED = frozenset(
-    {Egress.CONNECTED, Egress.ADDRESS, Egress.OWN_PORT, Egress.UNRESOLVED, Egress.UNREACHABLE}
+    {
+        Egress.CONNECTED,
+        Egress.ADDRESS,
+        Egress.OWN_PORT,
+        Egress.UNRESOLVED,
+        Egress.UNREACHABLE,
+        Egress.CONTENT,
+    }
 )
 
 

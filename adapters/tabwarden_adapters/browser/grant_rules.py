@@ -32,19 +32,24 @@ class GrantRules:
     def __init__(self, policy: NetworkPolicy, caller: Caller) -> None:
         self._policy = policy
         self._caller = caller
+        self._ended = False
+
+    def end(self) -> None:
+        """The grant has ended, whatever policy says: what is still under way is allowed nothing."""
+        self._ended = True
 
     def page(self, href: str) -> bool:
         """See `RequestRules`."""
-        return self._policy.destination_allowed(self._caller, href)
+        return not self._ended and self._policy.destination_allowed(self._caller, href)
 
     def resource(self, href: str) -> bool:
         """See `RequestRules`."""
-        return self._policy.resource_allowed(self._caller, href)
+        return not self._ended and self._policy.resource_allowed(self._caller, href)
 
     def allowed(self, host: str, port: int) -> bool:
         """See `EndpointPolicy`."""
-        return self._policy.endpoint_allowed(self._caller, host, port)
+        return not self._ended and self._policy.endpoint_allowed(self._caller, host, port)
 
     def named(self, host: str, port: int) -> bool:
         """See `EndpointPolicy`."""
-        return self._policy.endpoint_named(self._caller, host, port)
+        return not self._ended and self._policy.endpoint_named(self._caller, host, port)

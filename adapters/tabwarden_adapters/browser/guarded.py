@@ -9,6 +9,7 @@ import trio
 from tabwarden.model import AgentEvent, AuditEvent, LifecycleEvent
 from tabwarden.ports import ActionAdapter, AuditSink, AuditTicket, Inspector
 
+from tabwarden_adapters.browser.body_inspection import body_inspection
 from tabwarden_adapters.browser.chromium import Chromium, launch_chromium
 from tabwarden_adapters.browser.contract import AiGateway, AppControl
 from tabwarden_adapters.browser.egress_proxy import EgressCounters
@@ -67,9 +68,10 @@ async def guarded_chromium(
     Raises `ConfigurationError` as `launch_chromium` and `create_agent_adapters` do, `ActionError` when
     Chromium ends at once.
     """
+    bodies = await body_inspection(nursery, inspect)
     if context == "isolated":
         async with launch_chromium(nursery, headless=headless, extra_flags=extra_flags) as chromium:
-            guard = NetworkGuard(chromium, policy, counters=counters)
+            guard = NetworkGuard(chromium, policy, counters=counters, bodies=bodies)
             await nursery.start(guard.run)
             actions, where = await create_isolated_adapters(
                 guard,
@@ -85,7 +87,7 @@ async def guarded_chromium(
             finally:
                 guard.end_all()
         return
-    shared = SharedGuard(policy, counters=counters)
+    shared = SharedGuard(policy, counters=counters, bodies=bodies)
     await nursery.start(shared.run)
     flags = (*extra_flags, *shared.flags())  # the last word on the proxy is ours
     try:
@@ -99,7 +101,10 @@ async def guarded_chromium(
                 inspect=inspect,
                 ai=ai,
             )
-            yield GuardedBrowser(chromium, shared, actions, where)
+            try:
+                yield GuardedBrowser(chromium, shared, actions, where)
+            finally:
+                shared.close()  # before Chromium ends: it lets go what is still held in its tabs
     finally:
         shared.close()
 

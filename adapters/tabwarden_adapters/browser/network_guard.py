@@ -5,6 +5,7 @@ the browser itself. What the wall is, what it was measured against and what it d
 docs/network-guard.md.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import trio
 from tabwarden.errors import ActionError, Code
 from tabwarden.model import Caller
 
+from tabwarden_adapters.browser.body_inspection import BodyInspection, body_lane
 from tabwarden_adapters.browser.cdp import CdpError
 from tabwarden_adapters.browser.cdp.generated import browser, runtime, target
 from tabwarden_adapters.browser.chromium import Chromium
@@ -40,6 +42,7 @@ OPENED_REMEMBERED = 64  # tabs that one action may open and be told of
 # a page as well, one service worker comes up to five times.
 WORKERS = ("service_worker", "shared_worker")
 KINDS = [target.FilterEntry(type=kind) for kind in ("page", *WORKERS)]
+_PORT = re.compile(r":[0-9]+$")
 BYPASS_NOTHING = "<-loopback>"  # without it, 127.0.0.1 and localhost go round the proxy
 
 
@@ -86,9 +89,11 @@ class NetworkGuard:
         resolver: Resolver | None = None,
         counters: EgressCounters | None = None,
         on_refused: Callable[[RefusedRequest], None] = lambda refused: None,
+        bodies: BodyInspection | None = None,
     ) -> None:
         self.counters: EgressCounters = counters or HostCounts()
-        self._on_refused = on_refused
+        self._on_refused = counting(self.counters, on_refused)
+        self._bodies = bodies
         self._connection = chromium.connection
         self._policy = policy
         self._resolver = resolver or SystemResolver()
@@ -115,6 +120,8 @@ class NetworkGuard:
         self._inventory = inventory
         inventory.kinds = KINDS
         inventory.on_tab = self._tab
+        if self._bodies is not None:
+            self._bodies.watch(self._connection.root)
         self._connection.root.on(target.AttachedToTarget, self._worker)
 
     def tabs(self) -> int:
@@ -219,6 +226,8 @@ class NetworkGuard:
         judged by it anyway. Does not wait."""
         for grant in self._grants.values():
             grant.proxy.recheck()
+        if self._bodies is not None:
+            self._bodies.follow()
 
     def _forget(self, caller: Caller) -> None:
         opening = self._opening.get(caller)
@@ -230,6 +239,7 @@ class NetworkGuard:
 
     def _end(self, grant: GrantContext) -> None:
         grant.ended = True
+        grant.rules.end()
         grant.proxy.shut()  # first: what the closing tabs still want to send goes nowhere
         if grant.context_id:
             self._by_context.pop(grant.context_id, None)
@@ -242,7 +252,12 @@ class NetworkGuard:
         if grant is None:
             return
         guard = RequestGuard(
-            tab.session, grant.rules, self._connection.session, self._on_refused, tab.target_id
+            tab.session,
+            grant.rules,
+            self._connection.session,
+            self._on_refused,
+            tab.target_id,
+            body_lane(self._bodies, grant.caller),
         )
         guard.begin(frames=True)
         tab.standing = guard
@@ -256,7 +271,10 @@ class NetworkGuard:
             return
         grant = self._by_context.get(info.browser_context_id or "")
         if grant is not None:
-            guard = RequestGuard(session, grant.rules, self._connection.session, self._on_refused)
+            bodies = body_lane(self._bodies, grant.caller)
+            guard = RequestGuard(
+                session, grant.rules, self._connection.session, self._on_refused, bodies=bodies
+            )
             guard.begin(frames=False)
         if event.waiting_for_debugger:
             session.post(runtime.run_if_waiting_for_debugger())
@@ -278,6 +296,19 @@ class NetworkGuard:
         return ChromiumHost(
             chromium, policy_version, grant.view, context_id=grant.context_id, reachable=reachable
         )
+
+
+def counting(
+    counters: EgressCounters, tell: Callable[[RefusedRequest], None]
+) -> Callable[[RefusedRequest], None]:
+    """`tell`, and `counters` of what the proxies never see: requests that failed for their contents."""
+
+    def refused(request: RefusedRequest) -> None:
+        if request.content is not None:
+            counters.count(_PORT.sub("", request.host), Egress.CONTENT)
+        tell(request)
+
+    return refused
 
 
 async def leads_somewhere_allowed(

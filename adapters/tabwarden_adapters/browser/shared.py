@@ -86,6 +86,21 @@ async def create_shared_adapters(
         prepare=guard.attach(chromium),
         reachable=guard.reachable,
     )
-    shared = _Shared(guard, base, destination_allowed, app_controls, inspect, ai)
-    actions = {name: partial(shared.act, name) for name in shared.plain}
+    actions = shared_adapters(
+        guard, base, destination_allowed, app_controls=app_controls, inspect=inspect, ai=ai
+    )
     return actions, lambda caller, session_id: whereabouts(base, session_id)
+
+
+def shared_adapters(
+    guard: SharedGuard,
+    base: ChromiumHost,
+    destination_allowed: DestinationPolicy,
+    *,
+    app_controls: Mapping[str, AppControl] | None = None,
+    inspect: Inspector | None = None,
+    ai: AiGateway | None = None,
+) -> Mapping[str, ActionAdapter]:
+    """Action name -> adapter, on a host whose tabs are guarded by `guard`."""
+    shared = _Shared(guard, base, destination_allowed, app_controls, inspect, ai)
+    return {name: partial(shared.act, name) for name in shared.plain}

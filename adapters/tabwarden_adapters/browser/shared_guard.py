@@ -13,6 +13,7 @@ import trio
 from tabwarden.model import Caller
 
 from tabwarden_adapters.browser.address_bar import AddressBar
+from tabwarden_adapters.browser.body_inspection import BodyInspection, BodyLane, body_lane
 from tabwarden_adapters.browser.cdp import Connection
 from tabwarden_adapters.browser.cdp.generated import runtime, target
 from tabwarden_adapters.browser.chromium import Chromium
@@ -24,6 +25,7 @@ from tabwarden_adapters.browser.network_guard import (
     KINDS,
     OPENED_REMEMBERED,
     WORKERS,
+    counting,
     leads_somewhere_allowed,
 )
 from tabwarden_adapters.browser.request_guard import RefusedRequest, RequestGuard, RequestRules
@@ -58,12 +60,13 @@ class _Bound:
         refused: Callable[[RefusedRequest], None],
         connection: Connection,
         released: Callable[[Tab], None],
+        bodies: BodyLane | None,
     ) -> None:
         self.tab = tab
         self.caller = caller
         self.rules = rules
         self.bar = AddressBar(tab, lambda: released(tab))
-        self.guard = RequestGuard(tab.session, self, connection.session, refused, tab.target_id)
+        self.guard = RequestGuard(tab.session, self, connection.session, refused, tab.target_id, bodies)
         self.bar.begin()
         self.guard.begin(frames=True)
         tab.standing = self.guard
@@ -92,9 +95,11 @@ class SharedGuard:
         resolver: Resolver | None = None,
         counters: EgressCounters | None = None,
         on_refused: Callable[[RefusedRequest], None] = lambda refused: None,
+        bodies: BodyInspection | None = None,
     ) -> None:
         self.counters: EgressCounters = counters or HostCounts()
-        self._on_refused = on_refused
+        self._on_refused = counting(self.counters, on_refused)
+        self._bodies = bodies
         self.tabs_opened = 0
         self._opened: deque[tuple[int, Tab]] = deque(maxlen=OPENED_REMEMBERED)
         self._policy = policy
@@ -128,9 +133,14 @@ class SharedGuard:
             self._inventory = inventory
             inventory.kinds = KINDS
             inventory.on_tab = self._tab
+            self._watch(chromium.connection)
             chromium.connection.root.on(target.AttachedToTarget, self._worker)
 
         return prepare
+
+    def _watch(self, connection: Connection) -> None:
+        if self._bodies is not None:
+            self._bodies.watch(connection.root)
 
     def tabs(self) -> int:
         """See `NetworkGuard.tabs`."""
@@ -146,7 +156,7 @@ class SharedGuard:
         return await leads_somewhere_allowed(href, self._everybody, self._resolver, lambda: ports)
 
     def close(self) -> None:
-        """The browser has ended."""
+        """The browser ends: nothing of it goes out any more."""
         self._proxy.shut()
 
     # ---- bindings -----------------------------------------------------------------------------------
@@ -161,8 +171,9 @@ class SharedGuard:
             bound.release()
         if self._connection is not None:
             rules = GrantRules(self._policy, caller)
+            bodies = body_lane(self._bodies, caller)
             self._bound[tab.target_id] = _Bound(
-                tab, caller, rules, self._on_refused, self._connection, self.release
+                tab, caller, rules, self._on_refused, self._connection, self.release, bodies
             )
         return True
 
@@ -207,6 +218,8 @@ class SharedGuard:
     def recheck(self) -> None:
         """See `NetworkGuard.recheck`."""
         self._proxy.recheck()
+        if self._bodies is not None:
+            self._bodies.follow()
 
     # ---- targets ------------------------------------------------------------------------------------
 

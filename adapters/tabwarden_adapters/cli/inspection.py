@@ -55,6 +55,10 @@ class PolicyInspector:
             self._compiled.set()
             self._compiled = trio.Event()
 
+    def looks_at(self, direction: str) -> bool:
+        """See `BodyInspector`. By the policy in force, compiled or not."""
+        return any(direction in rule.directions for rule in self._wanted())
+
     async def inspect(self, text: str, *, direction: str, caller: Caller | None = None) -> str | None:
         """See `Inspector`."""
         while True:

@@ -15,7 +15,7 @@ from tabwarden_adapters.dlp.findings import CORPORATE, CREDENTIAL, DETECTORS, Fi
 from tabwarden_adapters.dlp.folding import Folded, fold
 from tabwarden_adapters.dlp.re2_set import PatternSet, options
 
-Direction = Literal["from-page", "to-page", "from-model", "to-model"]
+Direction = Literal["from-page", "to-page", "from-model", "to-model", "to-site"]
 
 VALUES: Final = 10_000  # of all rules together: some seconds to compile
 PATTERN_INSTRUCTIONS: Final = 10_000  # of one expression, as RE2 counts: `\\pL{1,8}` has as many
@@ -47,6 +47,10 @@ class CorporateRules:
     _patterns: PatternSet | None = field(default=None, repr=False)
     quick: bool = True
     """Few enough for short texts to be looked at between two steps of the loop."""
+
+    def ask_for(self, direction: str) -> bool:
+        """Whether a rule, of whatever kind, names this direction."""
+        return any(direction in rule.directions for rule in (*self.detectors, *self._texts))
 
     def find(self, folded: Folded, direction: str) -> list[tuple[CorporateRule, Finding]]:
         """Where the rules for `direction` find something. Raises `TooManyPlaces`."""

@@ -71,6 +71,10 @@ class ContentInspector:
         """From now on these rules hold, for inspections under way too. Call it from trio's thread."""
         self._rules = rules
 
+    def looks_at(self, direction: str) -> bool:
+        """Whether a rule names this direction: in one that is looked at only where rules ask for it."""
+        return self._rules.ask_for(direction)
+
     async def load(self, make: LoadCatalogue = Kingfisher) -> None:
         """Load the catalogue in a thread. It does not raise: when it fails, every text stays `incomplete`."""
         try:

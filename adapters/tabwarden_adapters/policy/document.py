@@ -58,7 +58,8 @@ class Destinations(Part, frozen=True, kw_only=True):
 
 class DlpRule(Part, frozen=True, kw_only=True):
     """One rule for text. Declared here, evaluated by the inspector: `detector` names detectors (`card`,
-    `iban`, `credential`), `words` are looked for as they stand, `pattern` values are RE2 expressions."""
+    `iban`, `credential`), `words` are looked for as they stand, `pattern` values are RE2 expressions. The
+    bodies of agents' requests (`to-site`) are looked at only when a rule names that direction."""
 
     id: Name
     kind: Literal["detector", "words", "pattern"]
@@ -66,8 +67,8 @@ class DlpRule(Part, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(min_length=1, max_length=512)], ...], Meta(min_length=1, max_length=1000)
     ]
     directions: Annotated[
-        tuple[Literal["from-page", "to-page", "from-model", "to-model"], ...],
-        Meta(min_length=1, max_length=4),
+        tuple[Literal["from-page", "to-page", "from-model", "to-model", "to-site"], ...],
+        Meta(min_length=1, max_length=5),
     ]
     action: Literal["deny", "mask"] = "deny"
     sensitive: bool = False

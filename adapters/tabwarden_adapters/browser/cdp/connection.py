@@ -67,6 +67,8 @@ class Session:
         self.on_end: Callable[[], None] = lambda: None  # called once, at the end for good
         # Gets the method of an event that was too large to be taken. The rules of `on` hold.
         self.on_lost: Callable[[str], None] = lambda method: None
+        # Gets the id of a paused request (Fetch.requestPaused) that was too large to be taken, after that.
+        self.on_lost_request: Callable[[str], None] = lambda request_id: None
 
     @property
     def ended(self) -> EndReason | None:
@@ -289,6 +291,11 @@ class Connection:
         if event and session is not None:
             try:
                 session.on_lost(event[1].decode())
+                paused = re.match(
+                    rb'\{"method":"Fetch.requestPaused","params":\{"requestId":"([^"]+)"', message
+                )
+                if paused:
+                    session.on_lost_request(paused[1].decode())
             except Exception:  # as for events
                 self._finish(session)
 

@@ -69,6 +69,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "documentOpened",
             "fileChooserOpened",
+            "frameAttached",
             "frameNavigated",
             "frameRequestedNavigation",
             "frameStartedNavigating",
@@ -87,6 +88,7 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "Target": (
         (
             "activateTarget",
+            "attachToTarget",
             "closeTarget",
             "createBrowserContext",
             "createTarget",
@@ -95,8 +97,9 @@ SELECTION: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "getTargetInfo",
             "getTargets",
             "setAutoAttach",
+            "setDiscoverTargets",
         ),
-        ("attachedToTarget", "detachedFromTarget"),
+        ("attachedToTarget", "detachedFromTarget", "targetCreated", "targetDestroyed"),
     ),
 }
 

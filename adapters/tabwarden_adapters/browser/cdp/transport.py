@@ -1,4 +1,4 @@
-"""Whole CDP messages over some stream. Here the pipe; a WebSocket would be another `Transport`."""
+"""Whole CDP messages over some stream. Here the pipe; a WebSocket is another `Transport` (websocket.py)."""
 
 import fcntl
 import os
@@ -10,9 +10,9 @@ import trio
 # A read result is a few hundred KiB at the very most and a URL at most 2 MiB; a form that a page posts
 # can be any size, and comes inside an event.
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-# Enough of an oversized message to see what it was: Chromium writes the id or the method first, and last the
-# session.
-HEAD_BYTES = TAIL_BYTES = 64
+# Enough of an oversized message to see what it was: Chromium writes the id or the method first, a paused
+# request's id after it, and last the session.
+HEAD_BYTES, TAIL_BYTES = 96, 64
 CHUNK_BYTES = 256 * 1024
 
 
@@ -26,6 +26,34 @@ class Oversized(bytes):
         made = super().__new__(cls, head)
         made.tail = tail
         return made
+
+
+class MessageParts:
+    """Puts one message after another together. Of one that is too large only both ends are held."""
+
+    def __init__(self, max_message_bytes: int) -> None:
+        self._max = max_message_bytes
+        self._buffer = bytearray()
+        self._dropping = False
+        self._tail = b""
+
+    def add(self, part: bytes) -> None:
+        """More of the message."""
+        if self._dropping:
+            self._tail = (self._tail + part)[-TAIL_BYTES:]
+            return
+        self._buffer += part
+        if len(self._buffer) > self._max:
+            self._dropping = True
+            self._tail = bytes(self._buffer[-TAIL_BYTES:])
+            del self._buffer[HEAD_BYTES:]
+
+    def whole(self) -> bytes:
+        """The message that ends here, or `Oversized`; the next one begins."""
+        message = bytes(self._buffer)
+        self._buffer.clear()
+        dropped, self._dropping = self._dropping, False
+        return Oversized(message, self._tail) if dropped else message
 
 
 class Transport(Protocol):
@@ -56,10 +84,7 @@ class PipeTransport:
     def __init__(self, read_fd: int, write_fd: int, *, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._read = trio.lowlevel.FdStream(read_fd)
         self._write = trio.lowlevel.FdStream(write_fd)
-        self._max = max_message_bytes
-        self._buffer = bytearray()
-        self._dropping = False
-        self._tail = b""
+        self._parts = MessageParts(max_message_bytes)
         self._ready: deque[bytes] = deque()
 
     async def receive(self) -> bytes | None:
@@ -70,23 +95,10 @@ class PipeTransport:
                 return None
             *ended, rest = chunk.split(b"\0")
             for part in ended:
-                self._append(part)
-                whole = bytes(self._buffer)
-                self._ready.append(Oversized(whole, self._tail) if self._dropping else whole)
-                self._buffer.clear()
-                self._dropping = False
-            self._append(rest)
+                self._parts.add(part)
+                self._ready.append(self._parts.whole())
+            self._parts.add(rest)
         return self._ready.popleft()
-
-    def _append(self, part: bytes) -> None:
-        if self._dropping:
-            self._tail = (self._tail + part)[-TAIL_BYTES:]
-            return
-        self._buffer += part
-        if len(self._buffer) > self._max:
-            self._dropping = True
-            self._tail = bytes(self._buffer[-TAIL_BYTES:])
-            del self._buffer[HEAD_BYTES:]
 
     async def send(self, message: bytes) -> None:
         """See `Transport.send`."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from msgspec import field
 
 from tabwarden_adapters.browser.cdp.command import Command, Event, Record
-from tabwarden_adapters.browser.cdp.generated import dom
+from tabwarden_adapters.browser.cdp.generated import dom, runtime
 
 
 class AdFrameStatus(Record, frozen=True, kw_only=True):
@@ -115,6 +115,16 @@ class FileChooserOpened(Event, frozen=True, kw_only=True):
     frame_id: str
     mode: str
     backend_node_id: int | None = None
+
+
+class FrameAttached(Event, frozen=True, kw_only=True):
+    """`Page.frameAttached`. Fired when frame has been attached to its parent."""
+
+    METHOD: ClassVar[str] = "Page.frameAttached"
+
+    frame_id: str
+    parent_frame_id: str
+    stack: runtime.StackTrace | None = None
 
 
 class FrameNavigated(Event, frozen=True, kw_only=True):

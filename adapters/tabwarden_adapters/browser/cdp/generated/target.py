@@ -58,6 +58,22 @@ class DetachedFromTarget(Event, frozen=True, kw_only=True):
     session_id: str
 
 
+class TargetCreated(Event, frozen=True, kw_only=True):
+    """`Target.targetCreated`. Issued when a possible inspection target is created."""
+
+    METHOD: ClassVar[str] = "Target.targetCreated"
+
+    target_info: TargetInfo
+
+
+class TargetDestroyed(Event, frozen=True, kw_only=True):
+    """`Target.targetDestroyed`. Issued when a target is destroyed."""
+
+    METHOD: ClassVar[str] = "Target.targetDestroyed"
+
+    target_id: str
+
+
 def activate_target(
     *,
     target_id: str,
@@ -69,6 +85,28 @@ def activate_target(
             "targetId": target_id,
         },
         None,
+    )
+
+
+class AttachToTargetResult(Record, frozen=True, kw_only=True):
+    """`Target.attachToTargetResult`. Attaches to the target with given id."""
+
+    session_id: str
+
+
+def attach_to_target(
+    *,
+    target_id: str,
+    flatten: bool | None = None,
+) -> Command[AttachToTargetResult]:
+    """`Target.attachToTarget`. Attaches to the target with given id."""
+    return Command(
+        "Target.attachToTarget",
+        {
+            "targetId": target_id,
+            "flatten": flatten,
+        },
+        AttachToTargetResult,
     )
 
 
@@ -244,6 +282,24 @@ def set_auto_attach(
             "autoAttach": auto_attach,
             "waitForDebuggerOnStart": wait_for_debugger_on_start,
             "flatten": flatten,
+            "filter": filter,
+        },
+        None,
+    )
+
+
+def set_discover_targets(
+    *,
+    discover: bool,
+    filter: list[FilterEntry] | None = None,
+) -> Command[None]:
+    """`Target.setDiscoverTargets`. Controls whether to discover available targets and notify via
+    `targetCreated/targetInfoChanged/targetDestroyed` events.
+    """
+    return Command(
+        "Target.setDiscoverTargets",
+        {
+            "discover": discover,
             "filter": filter,
         },
         None,
