@@ -116,6 +116,10 @@ class MutateBookmarks(Arguments, frozen=True, kw_only=True):
             raise ValueError("update and remove need an id, add takes none")
 
 
+class Handoff(InSession, frozen=True, kw_only=True):
+    reason: Annotated[str, Meta(min_length=1, max_length=200)]
+
+
 class CreateTab(Arguments, frozen=True, kw_only=True):
     group: Group | UnsetType = UNSET
     url: Url | UnsetType = UNSET
@@ -326,6 +330,9 @@ ACTIONS: Mapping[str, ActionSpec] = {
         # The 22 above are the reference's. This one it only reserves: what it does is our own.
         _spec("screenshot", InSession, "browser:capture", Picture, "read",
               "Take a picture of what shows of a page, its secrets masked.", in_front=True),
+        # As the host control protocol has it: a step that only a person can do.
+        _spec("handoff", Handoff, "browser:handoff", Completed, "act",
+              "Have the person do a login, a CAPTCHA or a code in a tab."),
     )
 }  # fmt: skip
 

@@ -118,6 +118,10 @@ class CallContext(Protocol):
         """Raise `ActionError` when the call was revoked, closed, or ran out of time: after each await."""
         ...
 
+    def waiting_for_person(self) -> AbstractContextManager[None]:
+        """While the block runs, the action deadline stands still, and a person's own limit runs."""
+        ...
+
 
 class ActionAdapter(Protocol):
     """Does one action. Cancellation comes as a trio cancel scope around the call.
@@ -234,8 +238,9 @@ class ErrorObserver(Protocol):
 class Inspector(Protocol):
     """Looks through text before it leaves a page or enters one. Returns a class of finding, or None.
 
-    `direction` is `from-page`, `to-page`, `from-model` or `to-model`; `caller` is who is told or who tells,
-    for classes that some may read. Raises `ActionError(Code.CONTENT_DENIED)` when the text must not pass.
+    `direction` is `from-page`, `to-page`, `from-model`, `to-model` or `to-site`; `caller` is who is told or
+    who tells, for classes that some may read. Raises `ActionError(Code.CONTENT_DENIED)` when the text must
+    not pass.
     """
 
     async def inspect(self, text: str, *, direction: str, caller: Caller | None = None) -> str | None: ...

@@ -22,6 +22,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "select": {"selector": "#a", "value": "v"},
     "check": {"selector": "#a", "checked": True},
     "ai": {"prompt": "p"},
+    "handoff": {"reason": "please sign in"},
     "settings:update": {"appearance": {"mode": "dark", "tabMode": "compact"}},
     "bookmarks:mutate": {
         "action": "update",

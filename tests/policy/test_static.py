@@ -22,6 +22,7 @@ MINIMAL: dict[str, dict[str, Any]] = {
     "select": {"selector": "#a", "value": "x"},
     "check": {"selector": "#a", "checked": True},
     "ai": {"prompt": "x"},
+    "handoff": {"reason": "x"},
     "settings:update": {"appearance": {}},
     "bookmarks:mutate": {"action": "remove", "id": "1", "expectedRevision": 1, "policyVersion": 1},
     "tabs:activate": {"sessionId": SESSION},

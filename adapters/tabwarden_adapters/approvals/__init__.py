@@ -12,6 +12,7 @@ from tabwarden_adapters.approvals.board import Ending, NotPending, PendingApprov
 from tabwarden_adapters.approvals.ends import AgreementEnds
 from tabwarden_adapters.approvals.place import Place, PlaceOf, origin_of, places
 from tabwarden_adapters.approvals.terminal import TerminalApprover
+from tabwarden_adapters.approvals.tty import Terminal, TerminalGone
 
 __all__ = [
     "AgreementEnds",
@@ -27,7 +28,9 @@ __all__ = [
     "PlaceOf",
     "Reach",
     "Remembered",
+    "Terminal",
     "TerminalApprover",
+    "TerminalGone",
     "origin_of",
     "places",
     "say",

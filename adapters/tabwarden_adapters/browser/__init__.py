@@ -1,6 +1,7 @@
 """The browser room: a Chromium of our own over a CDP pipe, and the actions that agents may do in it."""
 
 from tabwarden_adapters.browser.adapters import create_agent_adapters
+from tabwarden_adapters.browser.body_inspection import BodyInspector
 from tabwarden_adapters.browser.capture import ContextToken, TabContext
 from tabwarden_adapters.browser.cdp import Transport
 from tabwarden_adapters.browser.cdp_tab import CdpTab
@@ -9,6 +10,8 @@ from tabwarden_adapters.browser.chromium_adapters import create_chromium_adapter
 from tabwarden_adapters.browser.contract import (
     Acted,
     AdapterEvent,
+    AiGateway,
+    AppControl,
     CapturedContext,
     Deed,
     DestinationPolicy,
@@ -25,7 +28,9 @@ from tabwarden_adapters.browser.guarded import (
     GuardedBrowser,
     guarded_chromium,
 )
+from tabwarden_adapters.browser.guarded_attached import AttachedBrowser, guarded_attached
 from tabwarden_adapters.browser.host import ChromiumHost
+from tabwarden_adapters.browser.hosted import HostedChromium, hosted_chromium
 from tabwarden_adapters.browser.inventory import TabInfo
 from tabwarden_adapters.browser.isolated import create_isolated_adapters
 from tabwarden_adapters.browser.network_guard import NetworkGuard
@@ -36,6 +41,10 @@ from tabwarden_adapters.browser.whereabouts import Whereabouts, WhereIs
 __all__ = [
     "Acted",
     "AdapterEvent",
+    "AiGateway",
+    "AppControl",
+    "AttachedBrowser",
+    "BodyInspector",
     "BrowserContext",
     "CapturedContext",
     "CapturedText",
@@ -51,6 +60,7 @@ __all__ = [
     "Guard",
     "GuardedBrowser",
     "HostCounts",
+    "HostedChromium",
     "NetworkGuard",
     "NetworkPolicy",
     "Operation",
@@ -67,6 +77,8 @@ __all__ = [
     "create_chromium_adapters",
     "create_isolated_adapters",
     "find_chromium",
+    "guarded_attached",
     "guarded_chromium",
+    "hosted_chromium",
     "launch_chromium",
 ]

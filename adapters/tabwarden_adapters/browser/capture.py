@@ -6,10 +6,9 @@ Every operation goes capture -> check -> act -> check; `Binding` puts the checks
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tabwarden.errors import ActionError, Code
-from tabwarden.ports import CallContext
 
 from tabwarden_adapters.browser.cdp import (
     CdpError,
@@ -115,10 +114,18 @@ class Captures:
         return None
 
 
+class Checked(Protocol):
+    """What may end while it goes on (`CallContext`)."""
+
+    def check(self) -> None:
+        """Raise `ActionError` when it is over."""
+        ...
+
+
 class Binding:
     """CDP calls of one operation: the call and the capture are checked before and after each."""
 
-    def __init__(self, captures: Captures, token: ContextToken, context: CallContext) -> None:
+    def __init__(self, captures: Captures, token: ContextToken, context: Checked) -> None:
         self._captures = captures
         self._token = token
         self._context = context

@@ -113,6 +113,11 @@ class ChromiumHost:
         """Raise `ActionError` with `stale` or `session-gone` unless `context_current`."""
         self._captures.require(token)
 
+    @property
+    def captures(self) -> Captures:
+        """Who captures, for those that look into a captured tab."""
+        return self._captures
+
     def dialogs_dismissed(self, session_id: str) -> int:
         """Dialogs of a tab dismissed so far."""
         return self._inventory.find(session_id).dialogs_dismissed

@@ -1,8 +1,7 @@
 """The open tabs that agents may know of, each under a UUID for its life, and which one is shown."""
 
 import uuid
-from collections.abc import Callable
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -56,7 +55,7 @@ class Inventory:
     """Attaches to every page target, popups before they run. `excluded`: target ids that do not exist for
     agents; the owner may change the set."""
 
-    def __init__(self, connection: Connection, excluded: AbstractSet[str]) -> None:
+    def __init__(self, connection: Connection, excluded: Container[str]) -> None:
         self._connection = connection
         self._excluded = excluded
         self._tabs: dict[str, Tab] = {}  # by target id
@@ -84,7 +83,11 @@ class Inventory:
 
     def tabs(self) -> list[Tab]:
         """Open tabs that answer, in the order in which they were opened."""
-        return [tab for tab in self._tabs.values() if tab.ready and tab.target_id not in self._excluded]
+        return [tab for tab in self._tabs.values() if tab.ready and not self._secret(tab)]
+
+    def _secret(self, tab: Tab) -> bool:
+        """True for a tab that agents may not know of."""
+        return tab.target_id in self._excluded
 
     async def infos(self) -> list[TabInfo]:
         """What `sessions` answers with. Raises `CdpError`.

@@ -1,6 +1,7 @@
 """One call on one captured tab, with every check that the adapters make around a host's callbacks."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final, TypeGuard
 
 from tabwarden.errors import ActionError, Code
@@ -80,6 +81,10 @@ class HostOperation:
         if self.committed is not True:
             self.committed = True
             self._call.effects_done()
+
+    def waiting_for_person(self) -> AbstractContextManager[None]:
+        """See `CallContext`."""
+        return self._call.waiting_for_person()
 
     def check(self) -> None:
         """Raise `ActionError` when the call is over, or `stale` when its policy is."""

@@ -81,6 +81,7 @@ class Tab:
         self.dialogs_dismissed = 0
         self.version = 0
         self.claimed = False  # an action is changing this tab
+        self.persons = False  # its dialogs are left to the person, unless an agent acts or has acted in it
         # Handles on our fixed scripts, made ready in the document of one loader: by their source.
         self._held: tuple[str, dict[str, str]] = ("", {})
         # Told with each report: has it just come to the front, and was it hidden since the last one?
@@ -245,7 +246,24 @@ class Tab:
             self.refusals += 1
         self._dismiss()
 
+    def forget(self) -> None:
+        """Make all that was captured or numbered here stale, as a navigation does."""
+        self.navigation += 1
+        self.activation += 1
+        self._held = ("", {})
+
+        def world(answer: page.CreateIsolatedWorldResult | CdpError) -> None:
+            if not isinstance(answer, CdpError):
+                self.session.post(
+                    runtime.evaluate(expression=scripts.FORGET, context_id=answer.execution_context_id)
+                )
+
+        self.session.ask(page.create_isolated_world(frame_id=self.target_id, world_name=WORLD), world)
+        self.wake()
+
     def _dismiss(self) -> None:
+        if self.persons and not self.claimed and self.standing is None:
+            return
         # An open dialog blocks every evaluate in this tab. Accepting could confirm anything.
         self.dialogs_dismissed += 1
         self.session.post(page.handle_java_script_dialog(accept=False))

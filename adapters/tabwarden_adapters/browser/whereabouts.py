@@ -12,10 +12,12 @@ from tabwarden_adapters.browser.host import ChromiumHost
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """`current` is True while the same document is in the tab, in front without a break if it was."""
+    """`current` is True while the same document is in the tab, in front without a break if it was.
+    `session_id` is None for a tab that is still to be made."""
 
     url: str = field(repr=False)
     current: Callable[[], bool]
+    session_id: str | None = None
 
 
 class WhereIs(Protocol):
@@ -30,4 +32,4 @@ def whereabouts(host: ChromiumHost, session_id: str | None) -> Whereabouts | Non
         captured = host.get_context(session_id)
     except ActionError:
         return None
-    return Whereabouts(captured.url, lambda: host.context_current(captured.token))
+    return Whereabouts(captured.url, lambda: host.context_current(captured.token), captured.session_id)

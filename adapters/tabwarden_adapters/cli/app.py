@@ -18,6 +18,8 @@ from tabwarden_adapters.cli.audit_app import audit_app
 from tabwarden_adapters.cli.call import DEFAULT_WAIT_S
 from tabwarden_adapters.cli.flags import Json
 from tabwarden_adapters.cli.grants_app import grants_app
+from tabwarden_adapters.cli.host_app import host
+from tabwarden_adapters.cli.load_app import load_app
 from tabwarden_adapters.cli.output import emit, to_terminal, typed_failures
 from tabwarden_adapters.cli.policy_app import policy_app
 from tabwarden_adapters.cli.settings import ApproverName, ServeSettings, load_settings
@@ -34,7 +36,9 @@ app.command(audit_app)
 app.command(grants_app)
 app.command(approvals_app)
 app.command(ai_app)
+app.command(host)
 app.command(trace_app)
+app.command(load_app)
 
 Connection = Annotated[
     Path | None, Parameter(name="--connection", help="The sealed descriptor that `serve` wrote.")
@@ -74,6 +78,13 @@ def serve(
         Path | None,
         Parameter(name="--policy", help="A signed policy, in the place of --scope and --allow-host."),
     ] = None,
+    host: Annotated[
+        bool | None,
+        Parameter(name="--host", negative="", help="Attach to a running host's browser, and ask its person."),
+    ] = None,
+    host_home: Annotated[
+        Path | None, Parameter(name="--host-home", help="The folder of host.json, in place of WB_HOME.")
+    ] = None,
     connection: Connection = None,
     admin: Admin = None,
     approver: Annotated[
@@ -111,6 +122,8 @@ def serve(
             "ask": tuple(ask) if ask else None,
             "allowed_hosts": tuple(allow_host) if allow_host else None,
             "policy": str(policy.absolute()) if policy else None,
+            "host": host,
+            "host_home": str(host_home.absolute()) if host_home else None,
             "connection": str(connection.absolute()) if connection else None,
             "admin": str(admin.absolute()) if admin else None,
             "approver": approver,

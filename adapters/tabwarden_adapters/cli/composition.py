@@ -15,8 +15,9 @@ from tabwarden_observability import AuditFigures, Tracing, broker_metrics, setup
 
 from tabwarden_adapters.administration import administration
 from tabwarden_adapters.audit import DurableAuditLog, Pin, durable_audit_log
-from tabwarden_adapters.browser import GrantEnds, Guard, HostCounts, guarded_chromium
+from tabwarden_adapters.browser import GrantEnds, Guard, HostCounts
 from tabwarden_adapters.cli.application import application_controls
+from tabwarden_adapters.cli.browsing import browsing
 from tabwarden_adapters.cli.consent import Consent
 from tabwarden_adapters.cli.governing import Ruling, signed_ruling, static_ruling
 from tabwarden_adapters.cli.inspection import PolicyInspector
@@ -50,12 +51,13 @@ async def running_broker(
     on_error: Callable[[HostReason], None] | None = None,
     *,
     on_policy: Callable[[PolicyReport], None] = lambda report: None,
+    on_host_gone: Callable[[], None] = lambda: None,
     ask: Callable[[bool], bytes] | None = None,
 ) -> AsyncIterator[RunningBroker]:
     """A broker with its browser while the block runs; ends both, removes the descriptors, keeps the audit.
 
-    `on_policy` is told what becomes of a signed policy. `ask` gives a passphrase, for the protector of that
-    name. Raises `ConfigurationError` saying what to do.
+    `on_policy` is told what becomes of a signed policy, `on_host_gone` that a host has ended. `ask` gives a
+    passphrase, for the protector of that name. Raises `ConfigurationError` saying what to do.
     """
     change: _PolicyChange | None = None
 
@@ -97,23 +99,22 @@ async def running_broker(
                     destination_allowed=ruling.network.destination_allowed,
                     inspect=inspector,
                 ) as controls,
-                guarded_chromium(
+                browsing(
                     nursery,
-                    ruling.network,
-                    ruling.version,
-                    context=ruling.browser_context,
-                    headless=settings.headless,
+                    settings,
+                    ruling,
                     counters=egress,
-                    app_controls=controls,
+                    controls=controls,
                     inspect=inspector,
                     ai=model,
-                ) as browser,
+                ) as here,
             ):
+                browser = here.browser
                 consent = Consent(ruling.authorize, ruling.version, browser.where, settings.approver)
                 control = await start_agent_control(
                     nursery,
-                    authorize=consent.authorize,
-                    actions=naming_denials(browser.actions),
+                    authorize=here.authorize(consent.authorize),
+                    actions=naming_denials(here.actions),
                     audit=GrantEnds(consent.audit(audit), browser.guard),
                     persist_credential=store,
                     on_error=on_error,
@@ -128,9 +129,12 @@ async def running_broker(
                 async with AsyncExitStack() as ending:
                     ending.push_async_callback(control.close)
                     browser.guard.protect(int(control.address.rpartition(":")[2]))
+                    if metrics.scrape_port is not None:
+                        browser.guard.protect(metrics.scrape_port)
                     pin = await audit.sign_with(control.statement_signer)
                     change = _PolicyChange(ruling, consent, inspector, control, browser.guard, principals)
                     await change.act()
+                    nursery.start_soon(here.watch, partial(_host_gone, control, browser.guard, on_host_gone))
                     if principals is not None:
                         nursery.start_soon(principals.keep_tidy)
                     if ruling.signed is not None:
@@ -162,6 +166,13 @@ async def running_broker(
     finally:
         await tracing.shutdown()  # first: the last durations come out of it
         await metrics.shutdown()
+
+
+async def _host_gone(control: AgentControl, guard: Guard, tell: Callable[[], None]) -> None:
+    """Whatever was begun ends now; nothing new begins, since whoever asks the host knows it is gone."""
+    guard.end_all()
+    tell()
+    await control.policy_changed()
 
 
 def _audit_figures(audit: DurableAuditLog) -> AuditFigures:

@@ -57,7 +57,8 @@ def static_ruling(settings: ServeSettings) -> Ruling:
         scopes=frozenset(settings.scopes),
         application_scopes=any(scope.startswith(("settings:", "bookmarks:")) for scope in settings.scopes),
         identity_mode="legacy",
-        browser_context=settings.browser_context or "isolated",
+        # In a host's browser there is nothing but what is the person's own.
+        browser_context=settings.browser_context or ("shared" if settings.host else "isolated"),
     )
 
 

@@ -22,7 +22,9 @@ async def serve(settings: ServeSettings, ask: Callable[[bool], bytes] | None = N
     """`ask` gives a passphrase. Print one JSON line when ready, then run until SIGINT or SIGTERM."""
     tell = _Teller()
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with running_broker(settings, on_error=tell, on_policy=_tell_policy, ask=ask) as broker:
+        async with running_broker(
+            settings, on_error=tell, on_policy=_tell_policy, on_host_gone=_tell_host_gone, ask=ask
+        ) as broker:
             tell.audit = broker.audit
             individual = broker.principals is not None
             ready = {
@@ -47,6 +49,12 @@ async def serve(settings: ServeSettings, ask: Callable[[bool], bytes] | None = N
                 sys.stderr.write("No scope is enabled, so every call will be denied: see --scope.\n")
             async for _ in signals:
                 return
+
+
+def _tell_host_gone() -> None:
+    told = {"host": "gone", "message": "the host has ended: every call is denied until you start serve again"}
+    sys.stderr.write(json.dumps(told) + "\n")
+    sys.stderr.flush()
 
 
 def _tell_policy(report: PolicyReport) -> None:

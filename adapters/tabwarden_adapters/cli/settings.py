@@ -5,6 +5,8 @@
     allowed_hosts = ["example.org", "*.example.net"]
     resource_hosts = ["cdn.example.com"]         # what pages may load from as well
     browser_context = "isolated"                 # or "shared": see docs/network-guard.md
+    host = false                                 # true: a running host's browser, and its person is asked
+    host_home = "host"                           # the folder of its host.json, in place of WB_HOME
 
 or, in their place, a signed policy (see docs/policy.md):
 
@@ -50,7 +52,7 @@ PRINCIPALS_FOLDER = "principals"
 ADMIN_SOCKET = "admin.sock"
 ApproverName = Literal["terminal", "command", "none"]
 _MAX_FILE = 64 * 1024
-_PATHS = ("policy", "policy_state", "connection", "principals", "admin", "audit")
+_PATHS = ("policy", "policy_state", "connection", "principals", "admin", "audit", "host_home")
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -61,6 +63,8 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     allowed_hosts: tuple[str, ...] = ()
     resource_hosts: tuple[str, ...] = ()
     browser_context: Literal["isolated", "shared"] | None = None
+    host: bool = False
+    host_home: str | None = None
     policy: str | None = None
     policy_state: str | None = None
     policy_protector: str = "key-file"

@@ -8,6 +8,7 @@ from tabwarden_adapters.policy.admission import admit
 from tabwarden_adapters.policy.authoring import Loaded, load_any, load_draft
 from tabwarden_adapters.policy.comparing import Change, compare
 from tabwarden_adapters.policy.denials import naming_denials
+from tabwarden_adapters.policy.destination import DestinationRefused, parse_destination
 from tabwarden_adapters.policy.document import DlpRule, PolicyDocument, policy_schema
 from tabwarden_adapters.policy.enrolment import enrol
 from tabwarden_adapters.policy.expectations import load_cases, try_cases
@@ -37,6 +38,7 @@ __all__ = [
     "MAX_ENVELOPE_BYTES",
     "Change",
     "CompiledPolicy",
+    "DestinationRefused",
     "DeviceState",
     "DlpRule",
     "Loaded",
@@ -57,6 +59,7 @@ __all__ = [
     "naming_denials",
     "needs_passphrase",
     "new_private_keys",
+    "parse_destination",
     "parse_time",
     "policy_schema",
     "read_envelope",

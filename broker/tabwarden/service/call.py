@@ -7,6 +7,7 @@ may `abandon()` a call whose adapter does not stop: what the adapter returns lat
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import trio
 
@@ -101,6 +102,9 @@ class Call:
 
     def effects_done(self) -> None:
         self._committed = True
+
+    def waiting_for_person(self) -> AbstractContextManager[None]:
+        return self.life.waiting_for_person()
 
     def check(self) -> None:
         self.life.check()

@@ -46,4 +46,8 @@ ACT = compose(
     *("reach.js", "eligible.js", "guard.js", "fields.js", "scroller.js"),
 )
 SHIELD = _source("shield.js")
+# The numbers of elements that were given out (refs.js) mean nothing any more.
+FORGET = "delete globalThis.tabwardenRefs"
+PROSPECT = compose("prospect.js", *_SIGHT, "clean.js", "refs.js", "names.js", "find.js")
+SECRETS = compose("secrets.js", *_SIGHT)
 SHOT = compose("shot.js", "dom.js", "sensitive.js", "clean.js", "regions.js")
