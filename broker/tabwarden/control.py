@@ -41,6 +41,7 @@ from tabwarden.providers import load_provider
 from tabwarden.service.asgi_app import AsgiApp
 from tabwarden.service.call import Call
 from tabwarden.service.challenge_pool import ChallengePool
+from tabwarden.service.collector_pause import collector_paused
 from tabwarden.service.endpoint import Endpoint
 from tabwarden.service.no_trace import NullTracer
 from tabwarden.service.peer_socket import PeerLookup
@@ -123,7 +124,8 @@ class AgentControl:
 
     async def reconcile_principals(self, grants: Iterable[Grant]) -> None:
         """Take over the approved grants. Principals that lose theirs lose their running work at once."""
-        await self._settle(self._reconcile(grants))
+        with collector_paused():
+            await self._settle(self._reconcile(grants))
 
     def _reconcile(self, grants: Iterable[Grant]) -> list[Call]:
         lost = self._runtime.registry.reconcile(grants, self._runtime.wall_ms())
@@ -164,11 +166,12 @@ class AgentControl:
 
     async def revoke_principal(self, principal_id: str) -> None:
         """Take one principal's credential. Its work is cancelled and its results are not released."""
-        capability = self._runtime.registry.remove(principal_id)
-        calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
-        if capability is not None:
-            self._note("principal-revoked", capability)
-        await self._settle(calls)
+        with collector_paused():
+            capability = self._runtime.registry.remove(principal_id)
+            calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
+            if capability is not None:
+                self._note("principal-revoked", capability)
+            await self._settle(calls)
 
     async def end_expired(self) -> None:
         """End the principals whose time is over, as a revocation does. The broker does so by itself, once a
@@ -202,9 +205,10 @@ class AgentControl:
         policy has changed and already decides anew, with no await in between: all calls have ended before
         this one waits for anything.
         """
-        calls = [] if grants is None else self._reconcile(grants)
-        calls += self._runtime.end_calls(Cause.POLICY_CHANGED)
-        await self._settle(calls)
+        with collector_paused():
+            calls = [] if grants is None else self._reconcile(grants)
+            calls += self._runtime.end_calls(Cause.POLICY_CHANGED)
+            await self._settle(calls)
 
     async def revoke(self) -> None:
         """Disable this instance for good: nothing that it ever issued works again. Idempotent.
@@ -213,11 +217,12 @@ class AgentControl:
         until `close()`.
         """
         first = not self._runtime.registry.revoked
-        self._runtime.registry.revoke_all()
-        calls = self._runtime.end_calls(Cause.REVOKED)
-        if first:
-            self._note("revoked", None)
-        await self._settle(calls)
+        with collector_paused():
+            self._runtime.registry.revoke_all()
+            calls = self._runtime.end_calls(Cause.REVOKED)
+            if first:
+                self._note("revoked", None)
+            await self._settle(calls)
 
     async def close(self) -> None:
         """Shut down: running calls are cancelled and recorded, then the endpoint goes. Idempotent.

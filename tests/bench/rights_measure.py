@@ -10,7 +10,7 @@ from tests.bench.load import percentile
 from tests.bench.process import child
 from tests.bench.results import Row
 
-GRANT_ROUNDS, REVOCATIONS = 5, 50
+GRANT_ROUNDS, REVOCATIONS = 5, 200
 QUICK_GRANT_ROUNDS, QUICK_REVOCATIONS = 2, 8
 
 
@@ -53,7 +53,8 @@ def rights_goals(found: RightsFindings) -> list[Row]:
         Row("grants-10000-publish", _p50(grants["publish-cpu"]), "s CPU", "<= 1"),
         Row("grants-10000-decision-to-10", decisions, "x 10 grants", "<= 1.3"),
         Row("revocation-p50-to-bare", _p50(one) / _p50(bare), "x bare", "<= 4"),
-        # The worst round of each: on a busy machine, what the scheduler did to one of them.
+        Row("revocation-p99", _quantile(one, 0.99) * 1e3, "ms", "<= 5"),
+        # Of each its slow rounds: on a busy machine, what the scheduler did to them.
         Row("revocation-p99-to-bare", p99, "x bare", "<= 8"),
     ]
 
