@@ -23,44 +23,20 @@ _VERSION = re.compile(r"[0-9][A-Za-z0-9.+-]{0,31}", re.ASCII)
 _STATUS = {code: Status(code) for code in StatusCode}  # none with a description
 
 
-class AllowListExporter(SpanExporter):
-    """Wraps any `SpanExporter` and hands it copies that hold nothing but what `attributes` lists.
+class SpanFilter:
+    """Makes copies of spans that hold nothing but what `attributes` lists.
 
     Kept: ids, parent, kind, times, status code, listed attributes with valid values, listed resource
     attributes, and a name if it looks like a fixed one. Dropped: all events, links, status descriptions,
     trace states (W3C `tracestate` carries other vendors' data), and everything else.
-
-    A host may wrap the exporters of its own provider in it too. `export` never raises: an exception of the
-    wrapped exporter becomes `FAILURE`, because the SDK would log its text.
     """
 
-    def __init__(self, exporter: SpanExporter) -> None:
-        self._exporter = exporter
+    def __init__(self) -> None:
         self._names = SpanNames()
         self._resource: tuple[Resource, Resource] | None = None
 
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Export filtered copies of `spans`; a span that cannot be copied is left out."""
-        try:
-            return self._exporter.export([self._filtered(span) for span in spans])
-        except Exception:
-            return SpanExportResult.FAILURE
-
-    def shutdown(self) -> None:
-        """Shut the wrapped exporter down."""
-        try:
-            self._exporter.shutdown()
-        except Exception:
-            return
-
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Flush the wrapped exporter; False when it failed."""
-        try:
-            return self._exporter.force_flush(timeout_millis)
-        except Exception:
-            return False
-
-    def _filtered(self, span: ReadableSpan) -> ReadableSpan:
+    def __call__(self, span: ReadableSpan) -> ReadableSpan:
+        """The copy."""
         return ReadableSpan(
             name=self._names.clean(span.name),
             context=_bare(span.get_span_context()),
@@ -81,6 +57,39 @@ class AllowListExporter(SpanExporter):
             known = (resource, Resource(clean(resource.attributes or {}, RESOURCE_ATTRIBUTES)))
             self._resource = known
         return known[1]
+
+
+class AllowListExporter(SpanExporter):
+    """Wraps any `SpanExporter` and hands it what a `SpanFilter` lets through.
+
+    A host may wrap the exporters of its own provider in it too. `export` never raises: an exception of the
+    wrapped exporter becomes `FAILURE`, because the SDK would log its text.
+    """
+
+    def __init__(self, exporter: SpanExporter) -> None:
+        self._exporter = exporter
+        self._filter = SpanFilter()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Export filtered copies of `spans`; a span that cannot be copied is left out."""
+        try:
+            return self._exporter.export([self._filter(span) for span in spans])
+        except Exception:
+            return SpanExportResult.FAILURE
+
+    def shutdown(self) -> None:
+        """Shut the wrapped exporter down."""
+        try:
+            self._exporter.shutdown()
+        except Exception:
+            return
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Flush the wrapped exporter; False when it failed."""
+        try:
+            return self._exporter.force_flush(timeout_millis)
+        except Exception:
+            return False
 
 
 def _bare(context: SpanContext | None) -> SpanContext | None:

@@ -75,6 +75,13 @@ class Attribute:
     name: str
     check: Check
 
+    def passed(self, value: object) -> Value | None:
+        """`value` in its plain type, or None when it may not pass. Never raises."""
+        try:
+            return self.check(value)
+        except Exception:  # an unhashable value such as a list, or one that is hostile when compared
+            return None
+
 
 _SCOPES: Final = frozenset(
     {spec.policy_scope for spec in ACTIONS.values()} | {spec.internal_scope for spec in ACTIONS.values()}

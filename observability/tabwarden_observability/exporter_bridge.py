@@ -1,125 +1,48 @@
-"""The export thread: empties the ring, makes spans, hands them on. A thread, so that a slow collector, the
-encoding and the sockets never run on the event loop."""
+"""The export thread: empties the ring into an outlet. A thread, so that a slow collector, the encoding and
+the sockets never run on the event loop."""
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
 from time import monotonic, sleep
-from typing import Final, Protocol
+from typing import Final
 
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, attach, set_value
-from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from tabwarden_observability.allow_list_exporter import AllowListExporter
 from tabwarden_observability.mute import muted
-from tabwarden_observability.record_ring import RecordRing, span_count
+from tabwarden_observability.observers import Observers
+from tabwarden_observability.outlets import Outlet
+from tabwarden_observability.record_ring import Item, RecordRing, span_count
 from tabwarden_observability.records import RawRequest
 
 _LOG: Final = logging.getLogger("tabwarden.observability")
 
-INTERVAL_S: Final = 0.2  # how long the first of a batch waits for company
-BATCH_SPANS: Final = 64  # encoding them holds the interpreter for a ms or two, and the event loop waits
-NAP_S: Final = 0.000_05  # after each request: lets the event loop have the interpreter at once
+NAP_S: Final = 0.000_05  # lets the event loop have the interpreter at once
 
 _EXPORTER_LOGGER: Final = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 
 
-class SpanSink(Protocol):
-    """Where spans leave this package. Called by the export thread, but for `abort`."""
-
-    def deliver(self, spans: Sequence[ReadableSpan]) -> int:
-        """Hand on `spans`; say how many were taken. Must not raise."""
-        ...
-
-    def abort(self) -> None:
-        """End a running `deliver` soon, from another thread."""
-        ...
-
-    def close(self) -> None:
-        """Let go of everything that is ours."""
-        ...
-
-
-class ExporterSink:
-    """Our own exporters, each behind the allow-list. A span counts as delivered when every one took it."""
-
-    def __init__(self, exporters: Sequence[SpanExporter]) -> None:
-        self._exporters = tuple(AllowListExporter(exporter) for exporter in exporters)
-        self._lock = threading.Lock()
-        self._closed = False
-
-    def deliver(self, spans: Sequence[ReadableSpan]) -> int:
-        """Export to each; 0 when one of them failed."""
-        results = [exporter.export(spans) for exporter in self._exporters]
-        return len(spans) if all(result is SpanExportResult.SUCCESS for result in results) else 0
-
-    def abort(self) -> None:
-        """Shut the exporters down: the OTLP exporter then gives up waiting for its next try."""
-        self.close()
-
-    def close(self) -> None:
-        """Shut the exporters down, once."""
-        with self._lock:
-            closed, self._closed = self._closed, True
-        if not closed:
-            for exporter in self._exporters:
-                exporter.shutdown()
-
-
-class ProcessorSink:
-    """A host's own span processor. It stays the host's: never flushed, never shut down from here."""
-
-    def __init__(self, processor: SpanProcessor) -> None:
-        self._processor = processor
-
-    def deliver(self, spans: Sequence[ReadableSpan]) -> int:
-        """Call `on_end` for each span."""
-        taken = 0
-        for span in spans:
-            try:
-                self._processor.on_end(span)
-            except Exception:  # noqa: S112 - the host's fault; its text may not be logged by us
-                continue
-            taken += 1
-        return taken
-
-    def abort(self) -> None:
-        """Nothing of ours to end."""
-
-    def close(self) -> None:
-        """Nothing of ours to close."""
-
-
 class ExportBridge:
-    """Runs the export thread from `start` to `stop`. `build` makes the spans of one request."""
+    """Runs the export thread from `start` to `stop`. `interval_s`: instead of the outlet's."""
 
     def __init__(
-        self,
-        ring: RecordRing,
-        sink: SpanSink,
-        build: Callable[[RawRequest], Sequence[ReadableSpan]],
-        *,
-        interval_s: float = INTERVAL_S,
-        batch_spans: int = BATCH_SPANS,
+        self, ring: RecordRing, outlet: Outlet, observers: Observers, *, interval_s: float | None = None
     ) -> None:
         self._ring = ring
-        self._sink = sink
-        self._build = build
-        self._interval_s = interval_s
-        self._batch_spans = batch_spans
+        self._outlet = outlet
+        self._observers = observers
+        self._interval_s = outlet.interval_s if interval_s is None else interval_s
         self._lock = threading.Lock()
         self._flushes: list[threading.Event] = []
         self._stopping = False
         self._abandoned = False
-        self._in_hand = 0
+        self._in_hand = 0  # spans that were taken off the ring and not handed on yet
         self._dropped = 0
         self._failing = False
         self._thread = threading.Thread(target=self._run, name="tabwarden-trace-export", daemon=True)
 
     @property
     def dropped(self) -> int:
-        """Spans lost so far: pushed out of the ring, not taken by the sink, or given up at the end."""
+        """Spans lost so far: pushed out of the ring, not taken by the outlet, or given up at the end."""
         return self._ring.dropped + self._dropped
 
     def start(self) -> None:
@@ -146,7 +69,7 @@ class ExportBridge:
         # A quarter of the time is kept for an exporter that waits between two tries and must be told.
         self._thread.join(0.75 * timeout_s)
         if self._thread.is_alive():
-            self._sink.abort()
+            self._outlet.abort()
             self._thread.join(max(deadline - monotonic(), 0.0))
         self.give_up()
 
@@ -169,7 +92,7 @@ class ExportBridge:
             try:
                 self._work()
             finally:
-                self._sink.close()
+                self._outlet.close()
 
     def _work(self) -> None:
         ring = self._ring
@@ -189,34 +112,41 @@ class ExportBridge:
                 return
 
     def _empty(self) -> None:
-        batch: list[ReadableSpan] = []
+        since_nap = 0
         while not self._abandoned and (item := self._ring.take()) is not None:
-            if isinstance(item, RawRequest):
-                try:
-                    batch.extend(self._build(item))
-                except Exception:
-                    with self._lock:
-                        self._dropped += span_count(item)
-                if not self._stopping:
-                    sleep(NAP_S)
-            else:
-                batch.append(item)
-            if len(batch) >= self._batch_spans:
-                self._deliver(batch)
-                batch = []
-        if batch:
-            self._deliver(batch)
+            self._add(item)
+            if self._in_hand >= self._outlet.batch_spans:
+                self._deliver()
+            since_nap += 1
+            if since_nap >= self._outlet.requests_a_nap and not self._stopping:
+                since_nap = 0
+                sleep(NAP_S)
+        if self._in_hand:
+            self._deliver()
 
-    def _deliver(self, batch: list[ReadableSpan]) -> None:
+    def _add(self, item: Item) -> None:
+        if isinstance(item, RawRequest):
+            self._observers.see(item)
+        try:
+            added, lost = self._outlet.add(item), 0
+        except Exception:
+            added, lost = 0, span_count(item)
         with self._lock:
+            if self._abandoned:  # what was in hand before is counted already
+                lost += added
+            else:
+                self._in_hand += added
+            self._dropped += lost
+
+    def _deliver(self) -> None:
+        with self._lock:
+            handed = self._in_hand
             if self._abandoned:
-                self._dropped += len(batch)
                 return
-            self._in_hand = len(batch)
-        taken = self._sink.deliver(batch)
+        taken = self._outlet.deliver()
         with self._lock:
             # After give_up the whole batch is counted already, whatever became of it.
-            lost = 0 if self._in_hand == 0 else len(batch) - taken
+            lost = 0 if self._abandoned else handed - taken
             self._in_hand = 0
             self._dropped += lost
         if lost and not self._failing:

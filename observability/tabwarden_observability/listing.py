@@ -14,7 +14,8 @@ from tabwarden.errors import MalformedError
 from tabwarden.limits import MAX_SAFE_INTEGER
 
 from tabwarden_observability.attributes import SPAN_ATTRIBUTES, SpanNames, check_code, clean
-from tabwarden_observability.records import FinishedRequest, FinishedSpan, RawRequest, finished
+from tabwarden_observability.finishing import finished
+from tabwarden_observability.records import FinishedRequest, FinishedSpan, RawRequest
 
 MAX_LISTED: Final = 256  # what the local store keeps
 MAX_LISTED_SPANS: Final = 8192  # at most some 2 MiB of JSON, whatever adapters did below dispatch

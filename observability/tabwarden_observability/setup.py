@@ -5,32 +5,31 @@ requests are kept in memory for the person who runs the broker.
 """
 
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 import trio
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
 from tabwarden.errors import ConfigurationError
 
-from tabwarden_observability.attributes import SpanNames
 from tabwarden_observability.environment import disabled, exporters_named, own_resource
-from tabwarden_observability.exporter_bridge import (
-    INTERVAL_S,
-    ExportBridge,
-    ExporterSink,
-    ProcessorSink,
-    SpanSink,
-)
+from tabwarden_observability.exporter_bridge import ExportBridge
+from tabwarden_observability.finishing import RequestReader
 from tabwarden_observability.listing import as_plain
+from tabwarden_observability.observers import Observer, Observers
+from tabwarden_observability.otlp_outlet import OtlpOutlet
+from tabwarden_observability.outlets import (
+    ExporterSink,
+    NoOutlet,
+    Outlet,
+    ProcessorSink,
+    SpanOutlet,
+)
 from tabwarden_observability.record_ring import RING_REQUESTS, RecordRing, RingSpanProcessor
-from tabwarden_observability.records import FinishedRequest, RawRequest, finished
-from tabwarden_observability.spans import build_spans
+from tabwarden_observability.records import FinishedRequest
 from tabwarden_observability.tracing import KEPT_REQUESTS, RingTracer
-
-Observer = Callable[[FinishedRequest], None]
 
 SHUTDOWN_S: Final = 2.0  # a person waits for the program to end
 
@@ -46,18 +45,19 @@ class Tracing:
         self,
         tracer: RingTracer,
         provider: TracerProvider,
-        builder: "_Builder | None" = None,
         bridge: ExportBridge | None = None,
+        observers: Observers | None = None,
     ) -> None:
         self.tracer = tracer
         self.provider = provider
-        self._builder = builder
+        self._exporting = bridge is not None
         self._bridge = bridge
+        self._observers = observers
 
     @property
     def exporting(self) -> bool:
         """True when finished requests are exported as spans."""
-        return self._builder is not None and self._builder.makes_spans
+        return self._exporting
 
     @property
     def dropped(self) -> int:
@@ -70,13 +70,13 @@ class Tracing:
         That thread is started if there is none. `observer` must not wait; what it raises is dropped.
         Requests that come faster than the thread takes them are left out, as spans are.
         """
-        if self._builder is None or self._bridge is None:
+        if self._observers is None:
             waiting = RecordRing()
-            self._builder = _Builder(self.provider, makes_spans=False)
-            self._bridge = ExportBridge(waiting, _NoSink(), self._builder)
+            self._observers = Observers(RequestReader())
+            self._bridge = ExportBridge(waiting, NoOutlet(), self._observers)
             self._bridge.start()
             self.tracer.send_to(waiting)
-        self._builder.observers.append(observer)
+        self._observers.add(observer)
 
     def recent(self, count: int = 20) -> list[FinishedRequest]:
         """The last `count` finished requests, oldest first, out of the local store."""
@@ -118,7 +118,7 @@ def setup_tracing(
     exporters: Sequence[SpanExporter] | None = None,
     keep: int = KEPT_REQUESTS,
     ring: int = RING_REQUESTS,
-    interval_s: float = INTERVAL_S,
+    interval_s: float | None = None,
     console: TextIO | None = None,
 ) -> Tracing:
     """Make a tracer and, if anything is to be exported, start its export thread.
@@ -126,8 +126,9 @@ def setup_tracing(
     `provider`: a host's own; finished spans then go to its processors, with its resource and sampler, and
     the environment is not asked for exporters. `exporters`: instead of those of the environment. `keep`:
     requests in the local store. `ring`: requests that may wait for the export thread. `interval_s`: how long
-    the first of a batch waits. `console` is where the console exporter writes: standard error by default,
-    because standard output may carry a protocol.
+    the first of a batch waits; by default 1 s when OTLP is the only exporter, else 0.2 s.
+    `console` is where the console exporter writes: standard error by default, because standard output may
+    carry a protocol.
 
     Raises `ConfigurationError` for an exporter, protocol or provider that cannot be used.
     """
@@ -138,10 +139,10 @@ def setup_tracing(
             raise ConfigurationError("give a provider or exporters: a provider has its own")
     if disabled():
         return Tracing(RingTracer(keep=keep), provider or _own_provider())
-    waiting = RecordRing(ring)
-    sink: SpanSink
+    waiting, read = RecordRing(ring), RequestReader()
+    outlet: Outlet
     if provider is not None:
-        sink = ProcessorSink(provider._active_span_processor)
+        outlet = SpanOutlet(provider, read, ProcessorSink(provider._active_span_processor))
     else:
         if exporters is None:
             exporters = _exporters_of_environment(console)
@@ -149,44 +150,20 @@ def setup_tracing(
         if not exporters:
             return Tracing(RingTracer(keep=keep), provider)
         provider.add_span_processor(RingSpanProcessor(waiting))
-        sink = ExporterSink(exporters)
-    builder = _Builder(provider)
-    bridge = ExportBridge(waiting, sink, builder, interval_s=interval_s)
+        outlet = _outlet(exporters, provider, read)
+    observers = Observers(read)
+    bridge = ExportBridge(waiting, outlet, observers, interval_s=interval_s)
     bridge.start()
-    return Tracing(RingTracer(keep=keep, sink=waiting), provider, builder, bridge)
+    return Tracing(RingTracer(keep=keep, sink=waiting), provider, bridge, observers)
 
 
-class _Builder:
-    """Makes the spans of one request as `provider` would: with its resource and its sampler."""
-
-    def __init__(self, provider: TracerProvider, *, makes_spans: bool = True) -> None:
-        self._provider = provider
-        self._names = SpanNames()
-        self.makes_spans = makes_spans
-        self.observers: list[Observer] = []
-
-    def __call__(self, raw: RawRequest) -> list[ReadableSpan]:
-        provider, request = self._provider, finished(raw, self._names)
-        for observer in self.observers:
-            with suppress(Exception):
-                observer(request)
-        if not self.makes_spans:
-            return []
-        return build_spans(request, provider.resource, provider.sampler)
-
-
-class _NoSink:
-    """A `SpanSink` for a thread that makes no spans."""
-
-    def deliver(self, spans: Sequence[ReadableSpan]) -> int:
-        """Nothing comes."""
-        return len(spans)
-
-    def abort(self) -> None:
-        """Nothing runs."""
-
-    def close(self) -> None:
-        """Nothing is open."""
+def _outlet(exporters: Sequence[SpanExporter], provider: TracerProvider, read: RequestReader) -> Outlet:
+    match exporters:
+        # No subclass: it may do anything with the spans.
+        case [exporter] if type(exporter) is OTLPSpanExporter and OtlpOutlet.fits(exporter):
+            return OtlpOutlet(exporter, provider)
+        case _:
+            return SpanOutlet(provider, read, ExporterSink(exporters))
 
 
 def _own_provider() -> TracerProvider:

@@ -2,11 +2,13 @@
 
 import os
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 _PER_READ: Final = 64  # one read of the system's random numbers costs as much as twenty ids
 _TRACE_DIGITS: Final = 32
 _SPAN_DIGITS: Final = 16
+SPAN_BYTES: Final = _SPAN_DIGITS // 2
 _PAIR_BYTES: Final = (_TRACE_DIGITS + _SPAN_DIGITS) // 2
 _MASK: Final = 2**64 - 1
 _STRIDE: Final = 0x9E3779B97F4A7C15  # odd, so that multiples do not meet before 2**64 of them
@@ -57,7 +59,17 @@ def span_id_below(root: str, number: int) -> str:
     Computed, not drawn: the export, the local store and an adapter's spans below come to the same id
     without keeping it, and no two numbers of one request meet.
     """
-    return f"{(int(root, 16) + number * _STRIDE) & _MASK or 1:016x}"
+    return f"{(int(root, 16) + step_to(number)) & _MASK or 1:016x}"
+
+
+def step_to(number: int) -> int:
+    """How far the id of span `number` is from that of its request."""
+    return number * _STRIDE
+
+
+def ids_below(root: int, steps: Iterable[int]) -> list[bytes]:
+    """The same ids as the 8 bytes that OTLP has. `root`: the id of the request's own span as a number."""
+    return [((root + step) & _MASK or 1).to_bytes(SPAN_BYTES, "big") for step in steps]
 
 
 class TraceParent(NamedTuple):

@@ -17,6 +17,7 @@ from tabwarden.model import Phase, TraceOutcome
 
 from tabwarden_observability.attributes import SpanNames, check_code
 from tabwarden_observability.endings import Ending, ending_of
+from tabwarden_observability.finishing import finished
 from tabwarden_observability.listing import Listing, listing
 from tabwarden_observability.records import (
     CHILD_NUMBERS,
@@ -24,7 +25,6 @@ from tabwarden_observability.records import (
     LogEntry,
     RawChild,
     RawRequest,
-    finished,
 )
 from tabwarden_observability.trace_ids import IDS, parse_traceparent, span_id_below
 

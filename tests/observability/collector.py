@@ -19,7 +19,11 @@ class Collector:
         self.requests: list[ExportTraceServiceRequest] = []
         self.metric_requests: list[ExportMetricsServiceRequest] = []
         self.paths: list[str] = []
+        # Set when a request has come; while `answering` is not set, none is answered.
+        self.asked, self.answering = threading.Event(), threading.Event()
+        self.answering.set()
         received, metrics, paths = self.requests, self.metric_requests, self.paths
+        asked, answering = self.asked, self.answering
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -31,6 +35,8 @@ class Collector:
                 else:
                     received.append(ExportTraceServiceRequest.FromString(body))
                     answer = ExportTraceServiceResponse().SerializeToString()
+                asked.set()
+                answering.wait()
                 self.send_response(status)
                 self.send_header("content-length", str(len(answer)))
                 self.end_headers()
@@ -66,6 +72,7 @@ class Collector:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.answering.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Sampler
 from tabwarden.model import Phase, TraceOutcome
 from tabwarden_observability import attached_to, current_span_context, setup_tracing
+from tabwarden_observability.otlp_outlet import OtlpOutlet
 
 from tests.observability.collector import Collector, attributes_of
 
@@ -201,24 +202,76 @@ async def test_shutdown_is_bounded_whatever_the_exporter_does(obeys):
     exporter.go.set()
 
 
-@pytest.mark.parametrize("kind", ["refuses", "hangs", "fails"])
+def hang_up(listener: socket.socket) -> None:
+    """Takes part of what comes over each connection, and closes it."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(64)
+
+
+@pytest.mark.parametrize("kind", ["refuses", "hangs", "hangs-up", "fails"])
 async def test_dead_collector(kind, monkeypatch, caplog):
     caplog.set_level(logging.DEBUG)
     with socket.create_server(("127.0.0.1", 0)) as listener, Collector(status=400) as failing:
         port = listener.getsockname()[1]
         if kind == "refuses":
             listener.close()
+        closer = threading.Thread(target=hang_up, args=(listener,))
+        if kind == "hangs-up":
+            closer.start()
         endpoint = failing.endpoint if kind == "fails" else f"http://127.0.0.1:{port}"
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         tracing = setup_tracing(interval_s=0.001)
         one_call(tracing)
         with trio.fail_after(30):  # the exporter itself would go on trying for longer
             assert await tracing.shutdown(timeout=0.4) == 3
+        if kind == "hangs-up":
+            listener.shutdown(socket.SHUT_RDWR)
+            closer.join()
     for record in caplog.records:
         assert record.exc_info is None
         if not record.name.startswith("urllib3"):  # at DEBUG it tells host and port, not exceptions
             assert record.name == "tabwarden.observability"
             assert record.getMessage() == "traces cannot be exported; 3 spans dropped so far"
+
+
+async def test_each_span_is_delivered_or_counted_while_a_collector_is_slow(collector, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
+    collector.answering.clear()
+    tracing = setup_tracing(ring=4, interval_s=0.001)
+    one_call(tracing)
+    assert await trio.to_thread.run_sync(collector.asked.wait, 30)
+    for _ in range(10):
+        one_call(tracing)
+    assert tracing.dropped == 6 * 3
+    collector.answering.set()
+    assert await tracing.flush(timeout=30)
+    assert await tracing.shutdown() == 6 * 3
+    assert len({span.span_id for span in collector.spans}) == len(collector.spans) == 5 * 3
+
+
+async def test_what_waits_for_a_batch_to_be_answered_is_given_up_with_it(collector, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
+    collector.answering.clear()
+    tracing = setup_tracing(interval_s=0.001)
+    one_call(tracing)
+    assert await trio.to_thread.run_sync(collector.asked.wait, 30)
+    one_call(tracing)
+    with trio.fail_after(30):  # the exporter itself would wait for 10 s
+        assert await tracing.shutdown(timeout=0.2) == 2 * 3
+
+
+async def test_a_span_leaves_without_being_asked_for(collector, monkeypatch):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
+    tracing = setup_tracing()
+    one_call(tracing)
+    assert await trio.to_thread.run_sync(collector.asked.wait, 30)
+    assert len(collector.spans) == 3
+    assert await tracing.shutdown() == 0
 
 
 async def test_only_our_own_export_is_silenced(caplog):
@@ -299,11 +352,12 @@ async def test_a_broken_host_sampler_costs_spans_and_nothing_else(caplog):
 async def test_many_requests_go_out_in_several_batches(collector, monkeypatch):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.endpoint)
     tracing = setup_tracing(interval_s=3600)
-    for _ in range(60):
+    calls = OtlpOutlet.batch_spans // 3 + 20
+    for _ in range(calls):
         one_call(tracing)
-    assert await tracing.flush()
-    assert len(collector.requests) > 1
-    assert len({span.span_id for span in collector.spans}) == len(collector.spans) == 180
+    assert await tracing.flush(timeout=30)
+    assert len(collector.requests) == 2
+    assert len({span.span_id for span in collector.spans}) == len(collector.spans) == 3 * calls
     assert await tracing.shutdown() == 0
 
 
