@@ -132,6 +132,7 @@ class AgentClient:
         )
         self._verified_roots = _OF_THIS_PROCESS if verified_roots is None else verified_roots
         self._idle: list[LoopbackConnection] = []
+        self._closed = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -142,7 +143,8 @@ class AgentClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the kept connections."""
+        """Close the kept connections, and those of calls in flight when these end."""
+        self._closed = True
         while self._idle:
             self._idle.pop().close()
 
@@ -209,8 +211,10 @@ class AgentClient:
         return await LoopbackConnection.open(self._descriptor.address)
 
     def _keep(self, connection: LoopbackConnection) -> None:
-        if connection.usable and len(self._idle) < _IDLE_CONNECTIONS:
+        if connection.usable and not self._closed and len(self._idle) < _IDLE_CONNECTIONS:
             self._idle.append(connection)
+        else:
+            connection.close()
 
     async def _exchange(self, connection: LoopbackConnection, plaintext: bytes) -> Any:
         opened, ours = await self._get_challenge(connection)

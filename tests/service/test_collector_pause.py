@@ -65,7 +65,7 @@ def test_what_its_program_has_switched_off_stays_off() -> None:
 
 @pytest.mark.parametrize("way", ["revoke_principal", "reconcile", "policy_changed", "revoke"])
 async def test_calls_end_without_a_collection_in_between(way, nursery) -> None:
-    inside, seen = trio.Event(), []
+    inside, ended, seen = trio.Event(), trio.Event(), []
 
     async def wait(arguments: object, context: object) -> None:
         inside.set()
@@ -77,6 +77,7 @@ async def test_calls_end_without_a_collection_in_between(way, nursery) -> None:
     async def call(client: AgentClient) -> None:
         with pytest.raises(ClientError):
             await client.call("sessions")
+        ended.set()
 
     async with serve(OWN, actions={"sessions": wait}, identity_mode="individual") as broker:
         control = broker.control
@@ -93,3 +94,4 @@ async def test_calls_end_without_a_collection_in_between(way, nursery) -> None:
             }[way]()
             assert seen == [False]
             assert gc.isenabled()
+            await ended.wait()
