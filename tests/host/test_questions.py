@@ -135,7 +135,7 @@ async def test_what_was_just_refused_is_not_asked_again(autojump_clock: trio.tes
             nursery.start_soon(questions.ask, other)
             await until(questions.pending)
             questions.answer(questions.pending()[0], Reply.YES)
-        await trio.sleep(MINUTE_S)
+        autojump_clock.jump(MINUTE_S)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(questions.ask, approval())
             await until(questions.pending)
@@ -156,12 +156,12 @@ async def test_more_than_a_person_can_think_about_in_a_minute_is_refused(
                 questions.answer(questions.pending()[0], Reply.YES)
 
         await asked(0)
-        await trio.sleep(MINUTE_S - 1)
+        autojump_clock.jump(MINUTE_S - 1)
         for number in range(1, A_MINUTE):
             await asked(number)
         assert await questions.ask(approval("too much")) is Reply.NO
         assert questions.counts == QuestionCounts(asked=A_MINUTE, unasked=1)
-        await trio.sleep(1)
+        autojump_clock.jump(1)
         await asked(A_MINUTE)  # the first one is a minute ago
         assert await questions.ask(approval("too much")) is Reply.NO
 
@@ -170,7 +170,7 @@ async def test_what_is_remembered_is_bounded(autojump_clock: trio.testing.MockCl
     questions = Questions()
     with questions.attending():
         for number in range(REFUSED_KEPT + 5):
-            await trio.sleep(MINUTE_S)
+            autojump_clock.jump(MINUTE_S)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(questions.ask, approval(str(number)))
                 await until(questions.pending)

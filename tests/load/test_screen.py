@@ -17,16 +17,17 @@ def console() -> tuple[Console, io.StringIO]:
     return Console(file=written, force_terminal=True, width=120, color_system=None), written
 
 
-async def test_progress_shows_the_counts(autojump_clock: trio.testing.MockClock) -> None:
+async def test_progress_shows_the_counts(mock_clock: trio.testing.MockClock) -> None:
     screen, written = console()
     tally = Tally()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(on_screen, screen, LoadPlan(agents=1, seconds=10), tally)
-        await trio.sleep(1)
+        await trio.testing.wait_all_tasks_blocked()
         assert "starting" in written.getvalue()
         tally.counts.update({Kind.ACCEPTED: 41, Kind.LIMITED: 7})
         tally.elapsed_ns = 5 * 10**9
-        await trio.sleep(1)
+        mock_clock.jump(1)
+        await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
     assert "accepted 41  limited 7" in written.getvalue()
 

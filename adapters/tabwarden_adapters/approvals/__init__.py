@@ -11,6 +11,7 @@ from tabwarden_adapters.approvals.authorizer import ApprovingAuthorizer
 from tabwarden_adapters.approvals.board import Ending, NotPending, PendingApprovals, say
 from tabwarden_adapters.approvals.ends import AgreementEnds
 from tabwarden_adapters.approvals.place import Place, PlaceOf, origin_of, places
+from tabwarden_adapters.approvals.screen import rendered
 from tabwarden_adapters.approvals.terminal import TerminalApprover
 from tabwarden_adapters.approvals.tty import Terminal, TerminalGone
 
@@ -33,5 +34,6 @@ __all__ = [
     "TerminalGone",
     "origin_of",
     "places",
+    "rendered",
     "say",
 ]

@@ -2,6 +2,7 @@
 each of its lines; so none of it can pass for a line of ours, and the last thing read is ours."""
 
 import io
+from collections.abc import Sequence
 
 from rich.cells import chop_cells
 from rich.console import Console
@@ -41,12 +42,12 @@ def question(request: ApprovalRequest, more: int, width: int) -> str:
     if more:
         lines.append(Text(f"{more} more wait behind this one.", style="dim"))
     lines += _choices(request)
-    return _rendered(lines, width)
+    return rendered(lines, width)
 
 
 def said(text: str, width: int) -> str:
     """One line of ours."""
-    return _rendered([Text(text)], width)
+    return rendered([Text(text)], width)
 
 
 def _choices(request: ApprovalRequest) -> list[Text]:
@@ -72,7 +73,8 @@ def _plain(text: str) -> str:
     return visible(text, _SHOWN)[1:-1]
 
 
-def _rendered(lines: list[Text], width: int) -> str:
+def rendered(lines: Sequence[Text], width: int) -> str:
+    """With the terminal's styles."""
     out = io.StringIO()
     console = Console(
         file=out,

@@ -4,7 +4,6 @@ Its process, windows and tabs stay theirs: at the end the connection is closed, 
 asked for over it (CDP domain Target: sessions end with their connection, and so does what they enabled).
 """
 
-import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ import msgspec
 import trio
 from tabwarden.errors import ConfigurationError, MalformedError
 from tabwarden.protocol.codec import parse_json
-from tabwarden.service.peer_socket import PeerLookup
+from tabwarden.service.peer_socket import listener_is_ours
 
 from tabwarden_adapters.browser.cdp import CdpError, Connection
 from tabwarden_adapters.browser.cdp.generated import browser
@@ -108,7 +107,7 @@ async def _stream(port: int) -> trio.SocketStream:
             f"no browser listens at port {port}: is it running, with remote debugging?"
         ) from None
     try:
-        ours = _listener_is_ours(port)
+        ours = listener_is_ours(LOOPBACK, port)
     except BaseException:
         await trio.aclose_forcefully(stream)
         raise
@@ -116,19 +115,6 @@ async def _stream(port: int) -> trio.SocketStream:
         await trio.aclose_forcefully(stream)
         raise ConfigurationError(f"port {port} belongs to another user's process")
     return stream
-
-
-def _listener_is_ours(port: int) -> bool:
-    """Whether this user's process listens there, as far as the system tells (Linux: sock_diag(7))."""
-    peers = PeerLookup()
-    try:
-        if not peers.available:
-            return True
-        # A connection that does not exist leads the kernel's look-up on to the listening socket.
-        listener = peers.find((LOOPBACK, port), (LOOPBACK, 0))
-        return listener is not None and listener.uid == os.geteuid()
-    finally:
-        peers.close()
 
 
 class _ReplyReader:

@@ -2,14 +2,13 @@
 lines, so none of it can pass for a line of ours; in a question the last thing read is ours."""
 
 import datetime
-import io
 from collections.abc import Sequence
 
 from rich.cells import chop_cells
-from rich.console import Console
 from rich.text import Text
 from tabwarden.authority.describing import visible
 
+from tabwarden_adapters.approvals import rendered
 from tabwarden_adapters.host import ApprovalKind, ApprovalRequest, LogEntry, Question, QuestionCounts, Reply
 
 PROMPT = "Your answer: "
@@ -99,23 +98,6 @@ def said(text: str, width: int) -> str:
 def counted(counts: QuestionCounts) -> str:
     """What to say of questions that nobody saw."""
     return f"Answered no without asking you: {counts.unasked} (too many, or you had just said no)."
-
-
-def rendered(lines: Sequence[Text], width: int) -> str:
-    """With the terminal's styles."""
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        force_terminal=True,
-        width=width,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        legacy_windows=False,
-    )
-    for line in lines:
-        console.print(line)
-    return out.getvalue()
 
 
 def _text(text: str, width: int) -> list[Text]:

@@ -13,16 +13,13 @@
 Relative paths are relative to the file's own folder.
 """
 
-import tomllib
 from pathlib import Path
 
 import msgspec
-from tabwarden.errors import ConfigurationError
 
+from tabwarden_adapters.cli.toml_files import read_toml
 from tabwarden_adapters.host import default_home
-from tabwarden_adapters.policy import read_public_file
 
-_MAX_FILE = 64 * 1024
 _PATHS = ("home", "policy", "policy_state")
 
 
@@ -47,18 +44,7 @@ class HostSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 def load_host_settings(path: Path) -> HostSettings:
     """Read a TOML file. Raises `ConfigurationError` naming the file and the field."""
-    data = read_public_file(path, _MAX_FILE)
-    try:
-        settings = msgspec.convert(tomllib.loads(data.decode()), HostSettings)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not TOML: {error}") from None
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
-    except (ValueError, RecursionError):
-        # What Python's parser lets through of its own: numbers of thousands of digits, endless nesting.
-        raise ConfigurationError(
-            f"{path} is not TOML that can be read: a number in it is too long, or it is nested too deep"
-        ) from None
+    settings = read_toml(path, HostSettings)
     folder = path.absolute().parent
     given = {name: getattr(settings, name) for name in _PATHS}
     placed = {name: str(folder / value) for name, value in given.items() if value is not None}

@@ -31,27 +31,24 @@ and tables `[application]`, `[ai]`, `[audit_files]` and `[audit_export]`: see ap
 model_settings.py, audit_files.py and audit_export.py. Relative paths are relative to the file's own folder.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
-from tabwarden.errors import ConfigurationError
 
 from tabwarden_adapters.cli.application import ApplicationSettings
 from tabwarden_adapters.cli.audit_export import AuditExport
 from tabwarden_adapters.cli.audit_files import AuditFiles
 from tabwarden_adapters.cli.model_settings import ModelSettings
+from tabwarden_adapters.cli.toml_files import read_toml
 from tabwarden_adapters.credentials import AUTO, default_runtime_dir
-from tabwarden_adapters.policy import read_public_file
 
 CONNECTION_FILE = "agent-connection.json"
 AUDIT_FOLDER = "audit"
 PRINCIPALS_FOLDER = "principals"
 ADMIN_SOCKET = "admin.sock"
 ApproverName = Literal["terminal", "command", "none"]
-_MAX_FILE = 64 * 1024
 _PATHS = ("policy", "policy_state", "connection", "principals", "admin", "audit", "host_home")
 
 
@@ -119,18 +116,7 @@ def default_admin_path() -> Path:
 
 def load_settings(path: Path) -> ServeSettings:
     """Read a TOML file. Raises `ConfigurationError` naming the file and the field."""
-    data = read_public_file(path, _MAX_FILE)
-    try:
-        settings = msgspec.convert(tomllib.loads(data.decode()), ServeSettings)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} is not TOML: {error}") from None
-    except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
-    except (ValueError, RecursionError):
-        # What Python's parser lets through of its own: numbers of thousands of digits, endless nesting.
-        raise ConfigurationError(
-            f"{path} is not TOML that can be read: a number in it is too long, or it is nested too deep"
-        ) from None
+    settings = read_toml(path, ServeSettings)
     paths = {name: _relative_to(path, getattr(settings, name)) for name in _PATHS}
     return msgspec.structs.replace(
         settings,

@@ -3,12 +3,10 @@
 A general HTTP library follows settings of the environment and of its own; here there is nothing to turn off.
 """
 
-import os
-
 import httptools
 import trio
 from tabwarden.loopback_stream import LoopbackStream, PeerGone
-from tabwarden.service.peer_socket import PeerLookup
+from tabwarden.service.peer_socket import listener_is_ours
 
 from tabwarden_adapters.host.host_file import LOOPBACK, HostFile
 from tabwarden_adapters.host.limits import MAX_REPLY
@@ -27,7 +25,7 @@ async def exchange(file: HostFile, method: bytes, target: bytes, body: bytes, *,
         stream = await _connect(file.control_port)
         try:
             # Before the token leaves: a crashed host's port may have been taken by another user's process.
-            if not _listener_is_ours(file.control_port):
+            if not listener_is_ours(LOOPBACK, file.control_port):
                 raise HostUnavailable(HostProblem.FOREIGN)
             return await _converse(stream, _request(file, method, target, body))
         except PeerGone:
@@ -42,19 +40,6 @@ async def _connect(port: int) -> LoopbackStream:
         return await LoopbackStream.connect(LOOPBACK, port)
     except OSError:
         raise HostUnavailable(HostProblem.UNREACHABLE) from None
-
-
-def _listener_is_ours(port: int) -> bool:
-    """Whether this user's process listens there, as far as the system tells (Linux: sock_diag(7))."""
-    peers = PeerLookup()
-    try:
-        if not peers.available:
-            return True
-        # A connection that does not exist leads the kernel's look-up on to the listening socket.
-        listener = peers.find((LOOPBACK, port), (LOOPBACK, 0))
-        return listener is not None and listener.uid == os.geteuid()
-    finally:
-        peers.close()
 
 
 def _request(file: HostFile, method: bytes, target: bytes, body: bytes) -> bytes:

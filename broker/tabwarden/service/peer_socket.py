@@ -5,6 +5,7 @@ source of `/proc/net/tcp`) has the peer's own socket in it. One look-up by addre
 microseconds however many sockets there are, which reading `/proc/net/tcp` does not.
 """
 
+import os
 import socket
 import struct
 import sys
@@ -74,6 +75,19 @@ class PeerLookup:
             return None
         _, _, _, uid, inode = _REPLY_TAIL.unpack_from(reply, _HEADER.size + 4 + _SOCKET_ID.size + 12)
         return PeerSocket(uid=uid, open=inode != 0)
+
+
+def listener_is_ours(host: str, port: int) -> bool:
+    """Whether this user's process listens at an IPv4 loopback address, as far as the system tells."""
+    peers = PeerLookup()
+    try:
+        if not peers.available:
+            return True
+        # A connection that does not exist leads the kernel's look-up on to the listening socket.
+        listener = peers.find((host, port), (host, 0))
+        return listener is not None and listener.uid == os.geteuid()
+    finally:
+        peers.close()
 
 
 def _address(host: str) -> bytes:
