@@ -5,15 +5,14 @@ under which a browser would do neither even if something had found its way in. I
 every text is escaped by the serializer and by nothing else.
 """
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, SubElement
 
 from tabwarden_observability.readings import ending, ms, phase_durations, quantile, walk
 from tabwarden_observability.records import FinishedRequest
+from tabwarden_observability.standalone_page import add_text, as_document, blank_page
 
 # 1, 2, 5 in each decade, from 10 us to 100 s, in nanoseconds: a phase is somewhere in between.
 _BOUNDS: Final = (*(step * 10**power for power in range(4, 11) for step in (1, 2, 5)), 10**11)
@@ -55,46 +54,33 @@ _KINDS: Final = {"ok": "ok", "denied": "denied", "failed": "bad", "deadline": "b
 
 def trace_page(requests: Sequence[FinishedRequest], *, made_ns: int) -> str:
     """A whole HTML document about `requests`, in their order. `made_ns`: now, since the Unix epoch."""
-    html = Element("html", lang="en")
-    head = SubElement(html, "head")
-    SubElement(head, "meta", charset="utf-8")
-    SubElement(head, "meta", {"http-equiv": "Content-Security-Policy", "content": _policy()})
-    SubElement(head, "meta", name="referrer", content="no-referrer")
-    SubElement(head, "meta", name="viewport", content="width=device-width")
-    _text(head, "title", "Tabwarden: recent requests")
-    _text(head, "style", _STYLE)
-    body = SubElement(html, "body")
-    _text(body, "h1", "Recent requests")
-    _text(body, "p", f"{len(requests)} requests, as the broker kept them until {_moment(made_ns)}.")
+    html, body = blank_page("Tabwarden: recent requests", _STYLE)
+    add_text(body, "h1", "Recent requests")
+    add_text(body, "p", f"{len(requests)} requests, as the broker kept them until {_moment(made_ns)}.")
     if requests:
         _phases(body, requests)
-        _text(body, "h2", "Requests")
+        add_text(body, "h2", "Requests")
         for number, request in enumerate(requests):
             _request(body, request, shown=number < _SHOWN)
-    return "<!DOCTYPE html>\n" + tostring(html, encoding="unicode", method="html") + "\n"
-
-
-def _policy() -> str:
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return as_document(html)
 
 
 def _phases(body: Element, requests: Sequence[FinishedRequest]) -> None:
     durations = phase_durations(requests)
-    _text(body, "h2", "Phases")
+    add_text(body, "h2", "Phases")
     table = SubElement(body, "table")
     row = SubElement(table, "tr")
     for heading in ("phase", "count", "median ms", "p95 ms", "longest ms"):
-        _text(row, "th", heading)
+        add_text(row, "th", heading)
     for name, values in durations.items():
         row = SubElement(table, "tr")
         figures = (quantile(values, 0.5), quantile(values, 0.95), values[-1])
         for cell in (name, str(len(values)), *(ms(figure) for figure in figures)):
-            _text(row, "td", cell)
+            add_text(row, "td", cell)
     charts = SubElement(body, "div", {"class": "charts"})
     for name, values in durations.items():
         figure = SubElement(charts, "figure")
-        _text(figure, "figcaption", name)
+        add_text(figure, "figcaption", name)
         _histogram(figure, values)
 
 
@@ -111,7 +97,7 @@ def _histogram(figure: Element, values: Sequence[int]) -> None:
         x, y = f"{place * step:.1f}", str(_FLOOR - height)
         bar = SubElement(svg, "rect", x=x, y=y, width=f"{step - 2:.1f}", height=str(height))
         bar.set("class", "ok")
-        _text(bar, "title", f"{counts[number]} {_range(number)}")
+        add_text(bar, "title", f"{counts[number]} {_range(number)}")
         if counts[number]:
             _label(svg, place * step + step / 2, _FLOOR - 4 - height, str(counts[number]), "middle")
         if number < last and (step > 50 or str(_BOUNDS[number])[0] == "1"):
@@ -123,16 +109,18 @@ def _histogram(figure: Element, values: Sequence[int]) -> None:
 def _request(body: Element, request: FinishedRequest, *, shown: bool) -> None:
     details = SubElement(body, "details", {"open": ""} if shown else {})
     summary = SubElement(details, "summary")
-    _text(summary, "b", request.action or "request")
-    _text(summary, "span", ending(request.outcome, request.code)).set("class", _kind(request.outcome.value))
-    _text(summary, "span", f"{ms(request.duration_ns)} ms")
-    _text(summary, "span", _moment(request.start_wall_ns))
+    add_text(summary, "b", request.action or "request")
+    add_text(summary, "span", ending(request.outcome, request.code)).set(
+        "class", _kind(request.outcome.value)
+    )
+    add_text(summary, "span", f"{ms(request.duration_ns)} ms")
+    add_text(summary, "span", _moment(request.start_wall_ns))
     facts = SubElement(details, "dl")
     for name, value in {"trace": request.trace_id, **request.attributes}.items():
-        _text(facts, "dt", name)
-        _text(facts, "dd", str(value))
+        add_text(facts, "dt", name)
+        add_text(facts, "dd", str(value))
     if request.skipped_children:
-        _text(details, "p", f"{request.skipped_children} more steps of the adapter were not recorded.")
+        add_text(details, "p", f"{request.skipped_children} more steps of the adapter were not recorded.")
     rows = list(walk(request.phases))
     svg = _svg(details, _WIDTH, _ROW * max(len(rows), 1))
     whole = max(request.duration_ns, 1)
@@ -146,7 +134,9 @@ def _request(body: Element, request: FinishedRequest, *, shown: bool) -> None:
         )
         bar.set("class", _kind(span.outcome.value))
         ended = ending(span.outcome, span.code)
-        _text(bar, "title", f"{span.name}: {ms(span.duration_ns)} ms from {ms(span.offset_ns)} ms, {ended}")
+        add_text(
+            bar, "title", f"{span.name}: {ms(span.duration_ns)} ms from {ms(span.offset_ns)} ms, {ended}"
+        )
         said = f"{ms(span.duration_ns)} ms" + ("" if ended == "ok" else f"  {ended}")
         _label(svg, _NAMES + _BARS + 8, base, said, "start", soft=True)
 
@@ -158,16 +148,10 @@ def _svg(parent: Element, width: int, height: int) -> Element:
 
 
 def _label(svg: Element, x: float, y: int, text: str, anchor: str, *, soft: bool = False) -> None:
-    label = _text(svg, "text", text)
+    label = add_text(svg, "text", text)
     label.attrib.update(
         {"x": f"{x:.1f}", "y": str(y), "text-anchor": anchor, "class": "soft" if soft else "ink"}
     )
-
-
-def _text(parent: Element, tag: str, text: str) -> Element:
-    element = SubElement(parent, tag)
-    element.text = text
-    return element
 
 
 def _kind(outcome: str) -> str:

@@ -1,12 +1,12 @@
 """The report as one page that stands alone: no script, nothing to fetch, and a policy (CSP) under which a
 browser would do neither. It is built as a tree, so that every text is escaped by the serializer."""
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
-from xml.etree.ElementTree import Element, SubElement, tostring
+from xml.etree.ElementTree import Element, SubElement
+
+from tabwarden_observability.standalone_page import add_text, as_document, blank_page
 
 from tabwarden_adapters.load.charts import Chart, short
 from tabwarden_adapters.load.figures import Fairness, Percentiles
@@ -49,18 +49,10 @@ i.second{background:var(--second)}
 
 def load_page(report: Report, samples: Calls, agents: Sequence[str]) -> str:
     """A whole HTML document. `agents` names each one's principal."""
-    html = Element("html", lang="en")
-    head = SubElement(html, "head")
-    SubElement(head, "meta", charset="utf-8")
-    SubElement(head, "meta", {"http-equiv": "Content-Security-Policy", "content": _policy()})
-    SubElement(head, "meta", name="referrer", content="no-referrer")
-    SubElement(head, "meta", name="viewport", content="width=device-width")
-    _text(head, "title", "Tabwarden: load")
-    _text(head, "style", _STYLE)
-    body = SubElement(html, "body")
-    _text(body, "h1", "Load")
-    _text(body, "p", _setting(report))
-    _text(body, "p", VERDICT[report.limiter]).set("class", f"verdict {_mood(report.limiter)}")
+    html, body = blank_page("Tabwarden: load", _STYLE)
+    add_text(body, "h1", "Load")
+    add_text(body, "p", _setting(report))
+    add_text(body, "p", VERDICT[report.limiter]).set("class", f"verdict {_mood(report.limiter)}")
     lasted_ns = round(report.lasted_s * 1e9)
     _counts(body, report)
     _over_time(body, samples, lasted_ns)
@@ -71,12 +63,7 @@ def load_page(report: Report, samples: Calls, agents: Sequence[str]) -> str:
         heading = f"Phases in the broker, of {report.broker_requests} recent requests"
         _percentiles(body, heading, "phase", report.broker_phases)
     _principals(body, report)
-    return "<!DOCTYPE html>\n" + tostring(html, encoding="unicode", method="html") + "\n"
-
-
-def _policy() -> str:
-    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return as_document(html)
 
 
 def _setting(report: Report) -> str:
@@ -100,7 +87,7 @@ def _mood(judgement: Judgement) -> str:
 
 
 def _counts(body: Element, report: Report) -> None:
-    _text(body, "h2", "Calls")
+    add_text(body, "h2", "Calls")
     table = _table(body, ("outcome", "calls", "share"))
     whole = max(report.calls, 1)
     for kind in Kind:
@@ -111,7 +98,7 @@ def _counts(body: Element, report: Report) -> None:
             _row(table, (f"of these {code}", str(count), f"{100 * count / whole:.1f} %"))
     if report.rate is not None:
         _row(table, ("not sent in time", str(report.not_sent), ""))
-    _text(body, "p", f"{report.throughput:.1f} accepted calls a second.")
+    add_text(body, "p", f"{report.throughput:.1f} accepted calls a second.")
 
 
 def _over_time(body: Element, samples: Calls, lasted_ns: int) -> None:
@@ -119,7 +106,7 @@ def _over_time(body: Element, samples: Calls, lasted_ns: int) -> None:
     until = [piece.until_s for piece in pieces]
     width = pieces[0].until_s
     highest = max((sum(piece.ended) / width for piece in pieces), default=1) or 1
-    _text(body, "h2", "Answers over time")
+    add_text(body, "h2", "Answers over time")
     chart = Chart(body, x=(0, until[-1]), y=(0, highest * 1.08), x_title="seconds", y_title="calls a second")
     chart.bars(
         until,
@@ -134,7 +121,7 @@ def _over_time(body: Element, samples: Calls, lasted_ns: int) -> None:
     _key(body, [(kind.title, kind.title) for kind in Kind])
     times = [value for piece in pieces for value in (piece.p50_ms, piece.p99_ms) if value]
     if times:
-        _text(body, "h2", "Latency of accepted calls over time, from sending")
+        add_text(body, "h2", "Latency of accepted calls over time, from sending")
         chart = Chart(
             body,
             x=(0, until[-1]),
@@ -151,7 +138,7 @@ def _over_time(body: Element, samples: Calls, lasted_ns: int) -> None:
 
 def _windows(body: Element, samples: Calls, agents: Sequence[str], lasted_ns: int, limit: int) -> None:
     filled = fills(samples, agents, lasted_ns)
-    _text(body, "h2", "Accepted in the minute before, by principal")
+    add_text(body, "h2", "Accepted in the minute before, by principal")
     highest = max(limit, *(one.most for one in filled)) * 1.12
     chart = Chart(body, x=(0, filled[-1].at_s), y=(0, highest), x_title="seconds", y_title="calls")
     chart.level(limit, f"limit {limit}")
@@ -168,7 +155,7 @@ def _latency(body: Element, report: Report, samples: Calls) -> None:
     )
     values = [value for _, _, points in lines for _, value in points if value > 0]
     if values:
-        _text(body, "h2", "Latency of accepted calls by percentile")
+        add_text(body, "h2", "Latency of accepted calls by percentile")
         last = max(len(points) for _, _, points in lines) - 1
         labels = [
             (number, f"{100 * share:.5g} %")
@@ -195,7 +182,7 @@ def _latency(body: Element, report: Report, samples: Calls) -> None:
 
 
 def _percentiles(body: Element, heading: str, first: str, rows: Mapping[str, Percentiles | None]) -> None:
-    _text(body, "h2", heading)
+    add_text(body, "h2", heading)
     table = _table(body, (first, "count", "p50 ms", "p90 ms", "p99 ms", "longest ms"))
     for name, one in rows.items():
         if one is not None:
@@ -204,9 +191,9 @@ def _percentiles(body: Element, heading: str, first: str, rows: Mapping[str, Per
 
 
 def _principals(body: Element, report: Report) -> None:
-    _text(body, "h2", "Principals")
-    _text(body, "p", f"Between principals: {_fair(report.fairness_principals)}.")
-    _text(body, "p", f"Between agents: {_fair(report.fairness_agents, 'agent ')}.")
+    add_text(body, "h2", "Principals")
+    add_text(body, "p", f"Between principals: {_fair(report.fairness_principals)}.")
+    add_text(body, "p", f"Between agents: {_fair(report.fairness_agents, 'agent ')}.")
     headings = (
         "principal",
         "agents",
@@ -226,7 +213,7 @@ def _principals(body: Element, report: Report) -> None:
         figures = (one.agents, one.accepted, one.limited, one.other, one.limiter.most)
         _row(table, (one.id, *(str(value) for value in figures), fewest, one.limiter.judgement.value))
     if len(worst) > _MOST_ROWS:
-        _text(body, "p", f"{len(worst) - _MOST_ROWS} more are in the JSON file.")
+        add_text(body, "p", f"{len(worst) - _MOST_ROWS} more are in the JSON file.")
 
 
 def _fair(found: Fairness, what: str = "") -> str:
@@ -251,17 +238,11 @@ def _table(body: Element, headings: Sequence[str]) -> Element:
     table = SubElement(body, "table")
     row = SubElement(table, "tr")
     for heading in headings:
-        _text(row, "th", heading)
+        add_text(row, "th", heading)
     return table
 
 
 def _row(table: Element, cells: Sequence[str]) -> None:
     row = SubElement(table, "tr")
     for cell in cells:
-        _text(row, "td", cell)
-
-
-def _text(parent: Element, tag: str, text: str) -> Element:
-    element = SubElement(parent, tag)
-    element.text = text
-    return element
+        add_text(row, "td", cell)
