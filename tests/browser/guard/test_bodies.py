@@ -4,13 +4,12 @@ and what is clean gets there byte for byte."""
 import json
 
 import pytest
-import trio
 from tabwarden_adapters.browser import Egress, guarded_chromium
 from tabwarden_adapters.browser.cdp import Command
 from tabwarden_adapters.dlp import CorporateRule, compile_rules, start_inspector
 
 from tests.browser.guard.agents import GuardedAgent, Rules
-from tests.browser.guard.sending import Looker, Receiver, Watched, evaluate
+from tests.browser.guard.sending import Looker, Watched, evaluate
 from tests.dlp.support import FakeCatalogue
 
 SECRET, CLEAN = "Project Falcon 7", "Project Robin 7"
@@ -75,14 +74,6 @@ UNSEEN = {
     "more": "'clean '.repeat(2_500_000)",
     "stored-file": FORM % "chosen.files[0]",
 }
-
-
-@pytest.fixture
-async def receiver(nursery):
-    receiver = Receiver()
-    listeners = await nursery.start(trio.serve_tcp, receiver.serve, 0)
-    receiver.port = listeners[0].socket.getsockname()[1]
-    return receiver
 
 
 @pytest.fixture

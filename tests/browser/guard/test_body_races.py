@@ -9,19 +9,11 @@ from tabwarden_adapters.browser import Egress, guarded_attached, guarded_chromiu
 from tabwarden_adapters.browser.cdp.generated import page
 
 from tests.browser.guard.agents import GuardedAgent, Rules
-from tests.browser.guard.sending import Looker, Receiver, Watched, evaluate
+from tests.browser.guard.sending import Looker, Watched, evaluate
 from tests.browser.guard.test_attached import FLAGS, Owner
 
 BODY = "a held body"
 BEACON = f"navigator.sendBeacon('/beacon', '{BODY}')"
-
-
-@pytest.fixture
-async def receiver(nursery):
-    receiver = Receiver()
-    listeners = await nursery.start(trio.serve_tcp, receiver.serve, 0)
-    receiver.port = listeners[0].socket.getsockname()[1]
-    return receiver
 
 
 @pytest.fixture
