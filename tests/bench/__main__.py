@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import trio
@@ -18,12 +19,23 @@ import trio
 from tests.bench.audit_measure import AuditFindings, audit_figures, audit_goals, audit_line, measure_audit
 from tests.bench.browser_measure import BrowserFindings, browser_figures, browser_goals, measure_browser
 from tests.bench.browser_table import show_browser
+from tests.bench.ending_measure import EndingFindings, ending_goals, ending_line, measure_ending
 from tests.bench.inspection import Inspections, inspection_figures, inspection_goals, measure_inspection
 from tests.bench.load import decode_samples
-from tests.bench.measure import IDLE_MANY, IDLE_MANY_TLS, Cell, Findings, Running, running
+from tests.bench.measure import (
+    IDLE_FEW,
+    IDLE_MANY,
+    IDLE_MANY_TLS,
+    PRINCIPALS,
+    Cell,
+    Findings,
+    Running,
+    running,
+    with_principals,
+)
 from tests.bench.peers_measure import PeerFindings, measure_peers, peers_figures, peers_goals, peers_line
 from tests.bench.process import Child, child
-from tests.bench.results import figures, goals
+from tests.bench.results import Row, figures, goals
 from tests.bench.rights_measure import (
     RightsFindings,
     measure_rights,
@@ -48,11 +60,12 @@ WHOLE_S = 400.0  # twice what it takes: it stops by itself, whatever hangs
 OUTPUT = Path("build")
 
 
-async def add_floor(floor: Cell, process: Child, seconds: float) -> None:
+async def add_floor(found: Findings, process: Child, seconds: float) -> None:
     """One round of the crypto floor."""
     got = await process.ask(seconds=seconds)
-    floor.samples.extend(decode_samples(got["samples"]))
-    floor.seconds += seconds
+    found.floor.samples.extend(decode_samples(got["samples"]))
+    found.floor.seconds += seconds
+    found.broker_crypto_s.append(got["broker"])
 
 
 async def load_rounds(
@@ -70,7 +83,7 @@ async def load_rounds(
                 found.facts[one.stack.name] = await one.facts()
         for number in range(rounds):
             for clients in CLIENTS:
-                await add_floor(found.floor, floor, seconds)
+                await add_floor(found, floor, seconds)
                 for one in up if number % 2 == 0 else reversed(up):
                     await one.measure(found.cells[one.stack.name, clients], clients, WARM_S, seconds)
 
@@ -84,6 +97,18 @@ async def idle_connections(found: Findings, measured: Sequence[Stack], folder: P
                 found.idle_bytes[stack.name] = await one.idle_bytes(many)
 
 
+async def principal_bytes(folder: Path) -> float:
+    """Memory of the server for one issued principal that has made a call, without its connection."""
+    few, many = IDLE_FEW, IDLE_FEW + PRINCIPALS
+    await trio.Path(folder).mkdir()
+    async with running(with_principals(few), folder / "few") as one:
+        idle_few = one.server.resident_bytes()
+        connection = await one.idle_bytes(IDLE_MANY)
+    async with running(with_principals(many), folder / "many") as one:
+        issued = (one.server.resident_bytes() - idle_few) / PRINCIPALS
+        return issued + await one.idle_bytes(IDLE_MANY) - connection
+
+
 async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Path) -> None:
     """The flood of forged requests on the subject, on a fresh server."""
     if SUBJECT in measured:
@@ -91,11 +116,46 @@ async def forged_requests(found: Findings, measured: Sequence[Stack], folder: Pa
             found.forged = await one.forged()
 
 
-async def bench(
-    measured: Sequence[Stack], folder: Path, quick: bool
-) -> tuple[
-    Findings, BrowserFindings, AuditFindings, RightsFindings, Inspections, TracingFindings, PeerFindings
-]:
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that one run found."""
+
+    calls: Findings
+    audit: AuditFindings
+    rights: RightsFindings
+    tracing: TracingFindings
+    ending: EndingFindings
+    browser: BrowserFindings
+    peers: PeerFindings
+    inspections: Inspections
+
+    def goals(self) -> list[Row]:
+        """What is judged."""
+        return [
+            *goals(self.calls),
+            *audit_goals(self.audit),
+            *rights_goals(self.rights),
+            *tracing_goals(self.tracing),
+            *ending_goals(self.ending),
+            *browser_goals(self.browser),
+            *peers_goals(self.peers),
+            *inspection_goals(self.inspections),
+        ]
+
+    def figures(self) -> list[Row]:
+        """What is only told."""
+        return [
+            *figures(self.calls),
+            *audit_figures(self.audit),
+            *rights_figures(self.rights),
+            *tracing_figures(self.tracing),
+            *browser_figures(self.browser, self.calls.floor.quantile(0.5)),
+            *peers_figures(self.peers),
+            *inspection_figures(self.inspections),
+        ]
+
+
+async def bench(measured: Sequence[Stack], folder: Path, quick: bool) -> Everything:
     """Every measurement, within a time."""
     found = Findings()
     rounds, seconds = (QUICK_ROUNDS, QUICK_CELL_S) if quick else (ROUNDS, CELL_S)
@@ -103,13 +163,17 @@ async def bench(
         await load_rounds(found, measured, folder, rounds, seconds)
         await idle_connections(found, measured, folder)
         await forged_requests(found, measured, folder)
-        audit = await measure_audit(folder / "audit", quick)
-        rights = await measure_rights(folder / "rights", quick)
-        tracing = await measure_tracing(folder / "tracing", quick)
-        browser = await measure_browser(folder / "browser", quick)
-        peers = await measure_peers(folder / "peers", quick)
-        inspections = await measure_inspection(quick)
-    return found, browser, audit, rights, inspections, tracing, peers
+        found.principal_bytes = await principal_bytes(folder / "principals")
+        return Everything(
+            calls=found,
+            audit=await measure_audit(folder / "audit", quick),
+            rights=await measure_rights(folder / "rights", quick),
+            tracing=await measure_tracing(folder / "tracing", quick),
+            ending=await measure_ending(folder / "ending", quick),
+            browser=await measure_browser(folder / "browser", quick),
+            peers=await measure_peers(folder / "peers", quick),
+            inspections=await measure_inspection(quick),
+        )
 
 
 def main() -> int:
@@ -126,36 +190,17 @@ def main() -> int:
     )
     # Not in the system's temporary folder, which may be memory: a sync must cost what it costs.
     with tempfile.TemporaryDirectory(prefix="bench-", dir=OUTPUT) as folder:
-        found, browser, audit, rights, inspections, tracing, peers = trio.run(
-            bench, measured, Path(folder).resolve(), quick
-        )
-    judged = [
-        *goals(found),
-        *audit_goals(audit),
-        *rights_goals(rights),
-        *tracing_goals(tracing),
-        *browser_goals(browser),
-        *peers_goals(peers),
-        *inspection_goals(inspections),
-    ]
-    of_browser = browser_figures(browser, found.floor.quantile(0.5))
-    told = (
-        *figures(found),
-        *audit_figures(audit),
-        *rights_figures(rights),
-        *tracing_figures(tracing),
-        *of_browser,
-        *peers_figures(peers),
-        *inspection_figures(inspections),
-    )
-    rows = [row.as_json() for row in (*judged, *told)]
+        found = trio.run(bench, measured, Path(folder).resolve(), quick)
+    judged = found.goals()
+    rows = [row.as_json() for row in (*judged, *found.figures())]
     (OUTPUT / "bench.json").write_text(json.dumps(rows, indent=1) + "\n")
-    show_browser(browser)
-    print(audit_line(audit))  # noqa: T201
-    print(tracing_line(tracing))  # noqa: T201
-    print(peers_line(peers))  # noqa: T201
-    show_rights(rights)
-    show(measured, found, judged)
+    show_browser(found.browser)
+    print(audit_line(found.audit))  # noqa: T201
+    print(tracing_line(found.tracing))  # noqa: T201
+    print(ending_line(found.ending))  # noqa: T201
+    print(peers_line(found.peers))  # noqa: T201
+    show_rights(found.rights)
+    show(measured, found.calls, judged)
     return 0 if all(row.holds for row in judged) else 1
 
 

@@ -4,6 +4,9 @@ Both ends of one call, in one process, one after another: the least that any imp
 could take if it signed each challenge when asked. No network, no parsing, no record. Hashes, HMACs and the
 one-block HKDF expansions use the standard library's OpenSSL binding, which is quicker than `cryptography`'s
 for short inputs: the floor is to be low.
+
+Beside it, the broker's part alone with the signatures of a batch shared by its calls (amortised): what the
+processor time of a broker under load is compared with.
 """
 
 import hashlib
@@ -22,6 +25,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from tests.bench.load import encode_samples
 
 _CONTEXT = b"tabwarden-bench-floor"
+BATCH = 64  # challenges under one pair of signatures, as `Limits.batch_size` has it
+BATCHES = 2  # in one measurement
 
 
 def _sha(data: bytes) -> bytes:
@@ -46,6 +51,49 @@ class Floor:
         root = _mac(self._key, shared)
         out = [_mac(root, transcript + bytes((index, 1))) for index in range(4)]
         return AESGCM(out[0][:32]), out[1][:12], AESGCM(out[2][:32]), out[3][:12]
+
+    def batch(self) -> float:
+        """Seconds of processor time for the broker's part of one call, one pair of signatures for `BATCH`."""
+        wires = [self._request() for _ in range(BATCH)]
+        begun = time.process_time()
+        for kem_seed, wire in wires:
+            self._broker(kem_seed, wire)
+        # The inner nodes of the batch's tree: as many as leaves, but one.
+        for _ in range(BATCH - 1):
+            _sha(self._input[:97])
+        signed = _sha(self._input)
+        self._ed.sign(signed)
+        self._pq.sign(signed, _CONTEXT)
+        return (time.process_time() - begun) / BATCH
+
+    def _request(self) -> tuple[bytes, bytes]:
+        """The seed of a key pair and a sealed request for it, made outside of what is measured."""
+        seed = os.urandom(64)
+        kem = MLKEM1024PrivateKey.from_seed_bytes(seed)
+        _, ciphertext = kem.public_key().encapsulate()
+        own_public = X25519PrivateKey.generate().public_key().public_bytes_raw()
+        return seed, ciphertext + own_public + os.urandom(len(self._body) + 16)
+
+    def _broker(self, seed: bytes, wire: bytes) -> None:
+        """Every primitive of the broker's for one call, but for its share of the signatures."""
+        # M1's proof and the body's hash; one leaf of the batch; the binding.
+        _mac(self._key, self._input + _sha(b"/v1/agent"))
+        # From a seed it costs what a fresh one does.
+        kem, exchange = MLKEM1024PrivateKey.from_seed_bytes(seed), X25519PrivateKey.generate()
+        kem_public = kem.public_key().public_bytes_raw()
+        exchange_public = exchange.public_key().public_bytes_raw()
+        _sha(kem_public + exchange_public + self._input)
+        _mac(self._key, self._input + _sha(self._input))
+        # M3.
+        _mac(self._key, self._input + _sha(wire))
+        shared = kem.decapsulate(wire[:1568])
+        shared += exchange.exchange(X25519PublicKey.from_public_bytes(wire[1568:1600]))
+        transcript = _sha(self._input + kem_public + wire[:1600])
+        open_request, request_iv, seal_reply, reply_iv = self._derive(shared, transcript)
+        # Sealing and opening cost the same; this way no second end has to seal first.
+        open_request.encrypt(request_iv, self._body, self._input)
+        # M4.
+        seal_reply.encrypt(reply_iv, self._body, self._input + _sha(wire))
 
     def call(self) -> None:
         """Every primitive of one call, both ends."""
@@ -87,7 +135,8 @@ class Floor:
 
 
 def main() -> None:
-    """Answer each line `{"seconds": s}` with the times of one call, until end of input."""
+    """Answer each line `{"seconds": s}` with the times of one call and the broker's part, until end of
+    input."""
     floor = Floor()
     for _ in range(50):
         floor.call()
@@ -97,7 +146,8 @@ def main() -> None:
         while (begun := time.perf_counter()) < end:
             floor.call()
             samples.append(time.perf_counter() - begun)
-        sys.stdout.write(json.dumps({"samples": encode_samples(samples)}) + "\n")
+        broker = sum(floor.batch() for _ in range(BATCHES)) / BATCHES
+        sys.stdout.write(json.dumps({"samples": encode_samples(samples), "broker": broker}) + "\n")
         sys.stdout.flush()
 
 

@@ -1,7 +1,8 @@
 """The load generator: one process for a stack, N clients in a closed loop, the same code for every stack.
 
 Run as `python -m tests.bench.load`. The first line of input names the client and gives the server's ready
-line; every further line is one job (`load`, `pace`, `hold`, `forge`, `facts`), answered by one line.
+line; every further line is one job (`load`, `turns`, `pace`, `hold`, `forge`, `facts`), answered by one
+line.
 """
 
 import base64
@@ -61,14 +62,15 @@ async def close_all(clients: list[Client]) -> None:
 async def closed_loop(clients: Sequence[Client], warm: float, seconds: float) -> dict[str, object]:
     """Every client calls again as soon as its last call ended.
 
-    All that ends within the window counts. The loop runs on from warm-up into the window, so that the clients
-    are not in step when it opens.
+    All that ends within the window counts, for each client in `each` as well. The loop runs on from warm-up
+    into the window, so that the clients are not in step when it opens.
     """
     samples = array("d")
+    each = [0] * len(clients)
     opens = time.perf_counter() + warm
     closes = opens + seconds
 
-    async def run(client: Client) -> None:
+    async def run(number: int, client: Client) -> None:
         while len(samples) < MAX_CALLS:
             begun = time.perf_counter()
             await client.call()
@@ -77,15 +79,33 @@ async def closed_loop(clients: Sequence[Client], warm: float, seconds: float) ->
                 return
             if ended >= opens:
                 samples.append(ended - begun)
+                each[number] += 1
 
     gc.collect()
     gc.freeze()
     begun_all, cpu = time.perf_counter(), time.process_time()
     async with trio.open_nursery() as nursery:
-        for client in clients:
-            nursery.start_soon(run, client)
+        for number, client in enumerate(clients):
+            nursery.start_soon(run, number, client)
     busy = (time.process_time() - cpu) / (time.perf_counter() - begun_all)
-    return {"samples": encode_samples(samples), "seconds": seconds, "cpu": busy}
+    return {"samples": encode_samples(samples), "seconds": seconds, "cpu": busy, "each": each}
+
+
+async def by_turns(clients: Sequence[Client], warm: float, seconds: float) -> dict[str, object]:
+    """One call of each client after the other, again and again, so that whatever else the machine does falls
+    on all of them alike. Samples of each."""
+    samples = [array("d") for _ in clients]
+    gc.collect()
+    gc.freeze()
+    opens = time.perf_counter() + warm
+    closes = opens + seconds
+    while (now := time.perf_counter()) < closes and len(samples[0]) < MAX_CALLS:
+        for client, mine in zip(clients, samples, strict=True):
+            begun = time.perf_counter()
+            await client.call()
+            if now >= opens:
+                mine.append(time.perf_counter() - begun)
+    return {"samples": [encode_samples(mine) for mine in samples]}
 
 
 async def paced(clients: Sequence[Client], rate: float, seconds: float) -> dict[str, object]:
@@ -146,6 +166,10 @@ async def main() -> None:
         elif job["do"] == "load":
             clients = await connect_all(connect, ready, job["clients"])
             say(await closed_loop(clients, job["warm"], job["seconds"]))
+            await close_all(clients)
+        elif job["do"] == "turns":
+            clients = [await connect(one, 0) for one in (ready, job["other"])]
+            say(await by_turns(clients, job["warm"], job["seconds"]))
             await close_all(clients)
         elif job["do"] == "pace":
             clients = await connect_all(connect, ready, job["clients"])

@@ -1,9 +1,10 @@
 """One stack's two processes, and what the runner measures with them."""
 
 from array import array
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import trio
 
 from tests.bench.load import decode_samples, percentile
 from tests.bench.process import Child, child
-from tests.bench.stacks import Stack
+from tests.bench.stacks import SUBJECT, Stack
 
 # The slope between them leaves out what any first connection costs. The interpreter takes memory by the
 # megabyte, so with few connections the slope depends on where the last one fell.
 IDLE_FEW, IDLE_MANY = 100, 2_100
 IDLE_MANY_TLS = 600  # some 200 KiB each: there a megabyte does not matter
+PRINCIPALS = IDLE_MANY - IDLE_FEW  # one for each of those connections
 FORGED_WARM, FORGED = 2_000, 20_000
 SETTLE_S = 0.5  # lets work that a measurement set off come to its end
 
@@ -30,6 +32,7 @@ class Cell:
     counters: dict[str, int] = field(default_factory=dict)
     server_cpu: list[float] = field(default_factory=list)
     client_cpu: list[float] = field(default_factory=list)
+    each: list[int] = field(default_factory=list)  # completed calls of each client
 
     def quantile(self, share: float) -> float:
         """A percentile of the time of a call."""
@@ -39,6 +42,16 @@ class Cell:
     def rate(self) -> float:
         """Calls a second."""
         return len(self.samples) / self.seconds
+
+    @property
+    def slowest_share(self) -> float:
+        """What the client with the fewest calls got of its fair share of them."""
+        return min(self.each) * len(self.each) / sum(self.each)
+
+    def count(self, before: Mapping[str, int], after: Mapping[str, int]) -> None:
+        """Add what the server's counters went up by."""
+        for name, value in after.items():
+            self.counters[name] = self.counters.get(name, 0) + value - before[name]
 
     def per_call(self, counter: str) -> float | None:
         """A counter for each completed call; None when the server does not keep it."""
@@ -65,8 +78,19 @@ class Running:
         cell.seconds += got["seconds"]
         cell.server_cpu.append(busy)
         cell.client_cpu.append(got["cpu"])
-        for name, value in after.items():
-            cell.counters[name] = cell.counters.get(name, 0) + value - before[name]
+        cell.count(before, after)
+        cell.each = [sum(pair) for pair in zip_longest(cell.each, got["each"], fillvalue=0)]
+
+    async def by_turns(self, other: "Running", cells: tuple[Cell, Cell], warm: float, seconds: float) -> None:
+        """Add calls of one client of this stack to the first cell, and to the second those of one client of
+        `other`, made in between."""
+        up = (self, other)
+        before = [await one.server.ask() for one in up]
+        got = await self.load.ask(do="turns", other=other.server.ready, warm=warm, seconds=seconds)
+        for cell, one, samples, counted in zip(cells, up, got["samples"], before, strict=True):
+            cell.samples.extend(decode_samples(samples))
+            cell.seconds += seconds
+            cell.count(counted, await one.server.ask())
 
     async def facts(self) -> dict[str, Any]:
         """What the stack says of itself."""
@@ -119,6 +143,13 @@ class Findings:
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     idle_bytes: dict[str, float] = field(default_factory=dict)
     forged: Forged | None = None
+    broker_crypto_s: list[float] = field(default_factory=list)  # of one call, by the floor; one a round
+    principal_bytes: float | None = None
+
+
+def with_principals(count: int) -> Stack:
+    """The subject with so many principals."""
+    return replace(SUBJECT, env={"BENCH_PRINCIPALS": str(count)})
 
 
 @asynccontextmanager
@@ -126,7 +157,7 @@ async def running(stack: Stack, folder: Path) -> AsyncIterator[Running]:
     """Start a stack's processes, with a folder of its own; end them on leaving."""
     await trio.Path(folder).mkdir()
     async with child(stack.server, str(folder), env=stack.env) as server:
-        ready = await server.answer()
+        server.ready = await server.answer()
         async with child("tests.bench.load", env=stack.env) as load:
-            await load.ask(client=stack.client, ready=ready)
+            await load.ask(client=stack.client, ready=server.ready)
             yield Running(stack, server, load)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import mean
 
 from tests.bench.measure import Cell, Findings, Forged
 from tests.bench.stacks import MTLS_NEW, NAIVE, SUBJECT
@@ -41,6 +42,7 @@ def figures(found: Findings) -> list[Row]:
     rows = [
         Row("floor-p50", floor.quantile(0.5) * 1e3, "ms"),
         Row("floor-p99", floor.quantile(0.99) * 1e3, "ms"),
+        Row("broker-crypto-amortised", mean(found.broker_crypto_s) * 1e6, "us CPU/call"),
     ]
     for (stack, clients), cell in found.cells.items():
         name = f"{stack}-{clients}"
@@ -49,9 +51,9 @@ def figures(found: Findings) -> list[Row]:
             Row(f"{name}-p99", cell.quantile(0.99) * 1e3, "ms"),
             Row(f"{name}-rate", cell.rate, "calls/s"),
         ]
-        for counter in ("signatures", "syncs"):
+        for counter, unit in (("signatures", "signatures"), ("syncs", "syncs"), ("cpu_us", "us CPU")):
             if (per_call := cell.per_call(counter)) is not None:
-                rows.append(Row(f"{name}-{counter}", per_call, f"{counter}/call"))
+                rows.append(Row(f"{name}-{counter}", per_call, f"{unit}/call"))
     return rows
 
 
@@ -73,15 +75,20 @@ def goals(found: Findings) -> list[Row]:
     naive_rate, tls_p50 = of(NAIVE.name, MANY, _rate), of(MTLS_NEW.name, ONE, _p50)
     signatures = subject(MANY, lambda cell: cell.per_call("signatures"))
     syncs = subject(MANY, lambda cell: cell.per_call("syncs"))
+    cpu_us = subject(MANY, lambda cell: cell.per_call("cpu_us"))
+    crypto_us = mean(found.broker_crypto_s) * 1e6 if found.broker_crypto_s else None
     return [
         Row("one-client-p50-to-floor", ratio(one_p50, floor_s), "x floor", "<= 0.75"),
         Row("one-client-p99-to-floor", ratio(subject(ONE, _p99), floor_s), "x floor", "<= 1.7"),
         Row("64-clients-rate-to-naive", ratio(subject(MANY, _rate), naive_rate), "x naive", ">= 6"),
         Row("64-clients-p99-to-p50", ratio(subject(MANY, _p99), many_p50), "x p50", "<= 2"),
+        Row("64-clients-slowest-share", subject(MANY, _slowest_share), "of a fair share", ">= 0.8"),
+        Row("64-clients-cpu-to-crypto", ratio(cpu_us, crypto_us), "x amortised crypto", "<= 2.5"),
         Row("new-mtls-p50-to-ours", ratio(tls_p50, one_p50), "x ours", ">= 4.5"),
         Row("signatures-per-call", signatures, "signatures/call", "<= 0.02"),
         Row("fdatasyncs-per-call", syncs, "syncs/call", "<= 0.35"),
         Row("idle-connection", ratio(idle_bytes, 1024), "KiB", "<= 8"),
+        Row("principal", ratio(found.principal_bytes, 1024), "KiB", "<= 16"),
         *_flood(found.forged),
     ]
 
@@ -104,6 +111,10 @@ def _p50(cell: Cell) -> float:
 
 def _p99(cell: Cell) -> float:
     return cell.quantile(0.99)
+
+
+def _slowest_share(cell: Cell) -> float:
+    return cell.slowest_share
 
 
 def _rate(cell: Cell) -> float:

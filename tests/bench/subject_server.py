@@ -1,6 +1,7 @@
 """The subject: the broker as it is embedded, with durable audit and tracer, and one no-op action.
 
 The environment says whether traces are exported; with `BENCH_TRACING=off` there are none at all.
+`BENCH_PRINCIPALS` is how many are issued.
 """
 
 import os
@@ -18,7 +19,7 @@ from tabwarden_observability.readings import walk
 
 from tests.bench.control import serve_control
 
-PRINCIPALS = 64
+PRINCIPALS = int(os.environ.get("BENCH_PRINCIPALS", "64"))
 # Nothing may be limited but the machine.
 LIMITS = Limits(
     connections=2_500,

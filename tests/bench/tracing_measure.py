@@ -25,8 +25,9 @@ OFF, ON = "untraced", "traced"
 
 @dataclass(slots=True)
 class TracingFindings:
-    """`one` and `flat`: with one client, and with many, in closed loops. `paced`: the share of one core that
-    the server took at a steady pace, each round. `lost` and `sent` are spans at that pace."""
+    """`one`: one client's calls of one server and of the other by turns, so that what is compared ran in the
+    same milliseconds. `flat`: many clients, in closed loops. `paced`: the share of one core that the
+    server took at a steady pace, each round. `lost` and `sent` are spans at that pace."""
 
     one: dict[str, Cell] = field(default_factory=lambda: {OFF: Cell(), ON: Cell()})
     flat: dict[str, Cell] = field(default_factory=lambda: {OFF: Cell(), ON: Cell()})
@@ -49,11 +50,14 @@ async def measure_tracing(folder: Path, quick: bool) -> TracingFindings:
         pair = stacks((await receiver.answer())["address"])
         async with AsyncExitStack() as open_ones:
             up = [await open_ones.enter_async_context(running(stack, folder / stack.name)) for stack in pair]
+            seconds = QUICK_CELL_S if quick else CELL_S
             for number in range(QUICK_ROUNDS if quick else ROUNDS):
-                for clients, cells in ((1, found.one), (FLAT_OUT, found.flat)):
-                    for one in up if number % 2 == 0 else reversed(up):
-                        seconds = QUICK_CELL_S if quick else CELL_S
-                        await one.measure(cells[one.stack.name], clients, WARM_S, seconds)
+                ordered = up if number % 2 == 0 else up[::-1]
+                first, second = ordered
+                pair_of_cells = (found.one[first.stack.name], found.one[second.stack.name])
+                await first.by_turns(second, pair_of_cells, WARM_S, 2 * seconds)
+                for one in ordered:
+                    await one.measure(found.flat[one.stack.name], FLAT_OUT, WARM_S, seconds)
         await _paced(found, folder, pair, receiver, quick)
     return found
 
@@ -121,10 +125,12 @@ def tracing_figures(found: TracingFindings) -> list[Row]:
 
 def tracing_line(found: TracingFindings) -> str:
     """All of it, for people."""
+    p50 = {name: cell.quantile(0.5) * 1e3 for name, cell in found.one.items()}
     cpu = {name: cell.per_call("cpu_us") or 0.0 for name, cell in found.flat.items()}
     share = {name: mean(shares) for name, shares in found.paced.items()}
     return (
         f"traces over OTLP, without and with: {found.flat[OFF].rate:.0f} and {found.flat[ON].rate:.0f} "
         f"calls/s, {cpu[OFF]:.0f} and {cpu[ON]:.0f} us of CPU a call; at {PACE:.0f} calls/s "
-        f"{share[OFF]:.1%} and {share[ON]:.1%} of a core, {found.lost} of {found.sent} spans lost"
+        f"{share[OFF]:.1%} and {share[ON]:.1%} of a core, {found.lost} of {found.sent} spans lost; "
+        f"one client's p50 {p50[OFF]:.3f} and {p50[ON]:.3f} ms"
     )
