@@ -7,10 +7,11 @@ from tabwarden.actions import ACTIONS
 from tabwarden.authority.principals import Grant
 from tabwarden.blocking import BlockingClient
 from tabwarden.client import AgentClient
-from tabwarden.control import AgentControl, start_agent_control
+from tabwarden.control import AgentControl
 from tabwarden.errors import ActionError, CallFailed, ClientError, Code, ContentClass, TabwardenError
 from tabwarden.limits import Limits
 from tabwarden.model import Authorization, Caller, ConnectionDescriptor
+from tabwarden.starting import start_agent_control
 
 __all__ = [
     "ACTIONS",

@@ -1,59 +1,32 @@
-"""The public face: start a broker in your own trio nursery, say who may do what, take it away again.
-
-async with trio.open_nursery() as nursery:
-    control = await start_agent_control(nursery, authorize=..., actions=..., audit=...)
-"""
+"""A running broker as its host holds it: say who may do what, take it away again, close."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import trio
 
-from tabwarden.actions import ACTIONS
 from tabwarden.authority.principals import (
     Capability,
     Grant,
-    IdentityMode,
-    InstanceIdentity,
-    PrincipalRegistry,
 )
-from tabwarden.clock import SystemClock
-from tabwarden.errors import AuditUnavailable, ConfigurationError, HostReason
-from tabwarden.limits import TOKEN_BYTES, Limits
+from tabwarden.errors import AuditUnavailable, HostReason
+from tabwarden.limits import TOKEN_BYTES
 from tabwarden.model import ConnectionDescriptor, LifecycleEvent
 from tabwarden.ports import (
-    ActionAdapter,
-    AuditSink,
-    Authorizer,
-    Clock,
     CredentialStore,
-    ErrorObserver,
     StatementSigner,
-    Tracer,
 )
 from tabwarden.protocol.codec import SUITE
-from tabwarden.protocol.primitives import Ed25519Signer, PqProvider
 from tabwarden.protocol.proof import LEGACY_ID
-from tabwarden.protocol.statement import InstanceSigner
-from tabwarden.providers import load_provider
 from tabwarden.service.asgi_app import AsgiApp
 from tabwarden.service.call import Call
-from tabwarden.service.challenge_pool import ChallengePool
 from tabwarden.service.collector_pause import collector_paused
 from tabwarden.service.endpoint import Endpoint
-from tabwarden.service.no_trace import NullTracer
-from tabwarden.service.peer_socket import PeerLookup
-from tabwarden.service.pipeline import Pipeline
-from tabwarden.service.refusals import RefusalCounter
 from tabwarden.service.request_scope import Cause
 from tabwarden.service.runtime import Runtime
 from tabwarden.service.statistics import Statistics, statistics_of
-from tabwarden.service.upkeep import keep_pool, summarize_refusals
-
-LOOPBACK: Final = "127.0.0.1"
-EXPIRY_CHECK_S: Final = 1.0  # wall time can be set, so an expiry is looked for and not waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +108,7 @@ class AgentControl:
             for call in self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
         ]
         for capability in lost:
-            self._note("principal-revoked", capability)
+            self.note("principal-revoked", capability)
         return calls
 
     async def issue_principal(
@@ -160,7 +133,7 @@ class AgentControl:
             if self._runtime.registry.is_current(capability, 0):
                 self._runtime.registry.remove(principal_id)
             raise
-        self._note("principal-issued", capability)
+        self.note("principal-issued", capability)
         await self._settle(replaced)
         return descriptor
 
@@ -170,7 +143,7 @@ class AgentControl:
             capability = self._runtime.registry.remove(principal_id)
             calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
             if capability is not None:
-                self._note("principal-revoked", capability)
+                self.note("principal-revoked", capability)
             await self._settle(calls)
 
     async def end_expired(self) -> None:
@@ -182,7 +155,7 @@ class AgentControl:
         for capability in over:
             registry.remove(capability.principal_id)
             calls += self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
-            self._note("principal-expired", capability)
+            self.note("principal-expired", capability)
         await self._settle(calls)
 
     def principals(self) -> tuple[IssuedPrincipal, ...]:
@@ -221,7 +194,7 @@ class AgentControl:
             self._runtime.registry.revoke_all()
             calls = self._runtime.end_calls(Cause.REVOKED)
             if first:
-                self._note("revoked", None)
+                self.note("revoked", None)
             await self._settle(calls)
 
     async def close(self) -> None:
@@ -237,7 +210,7 @@ class AgentControl:
                 if self._endpoint is not None:
                     await self._endpoint.drain()
                 runtime.refusals.summarize()
-                self._note("closed", None)
+                self.note("closed", None)
                 try:
                     await runtime.audit.flush()
                 except AuditUnavailable:
@@ -255,7 +228,8 @@ class AgentControl:
             if not call.done.is_set():
                 call.abandon()
 
-    def _note(self, event: Any, capability: Capability | None) -> None:
+    def note(self, event: Any, capability: Capability | None) -> None:
+        """Put an event of this instance, or of one of its principals, on record. For whoever starts it."""
         runtime = self._runtime
         try:
             runtime.audit.note(
@@ -295,122 +269,4 @@ class AgentControl:
             self._runtime.registry.remove(LEGACY_ID)
             raise
         self._legacy = descriptor
-        self._note("started", None)
-
-
-async def start_agent_control(
-    nursery: trio.Nursery,
-    *,
-    authorize: Authorizer,
-    actions: Mapping[str, ActionAdapter],
-    audit: AuditSink,
-    persist_credential: CredentialStore | None = None,
-    credential_file: object = None,
-    on_error: ErrorObserver | None = None,
-    timeout: float | None = None,
-    max_requests_per_minute: int | None = None,
-    tracer: Tracer | None = None,
-    identity_mode: IdentityMode = "legacy",
-    limits: Limits | None = None,
-    clock: Clock | None = None,
-    provider: PqProvider | None = None,
-    serve_at: str | None = None,
-    latest_wall_ms: int = 0,
-) -> AgentControl:
-    """Start a broker in `nursery` and return when it accepts connections.
-
-    `authorize` decides each call, `actions` maps names of the action table to adapters, `audit` records.
-    `timeout` (seconds, default 10) is the action deadline and `max_requests_per_minute` (default 60) each
-    principal's rate; `limits` moves the rest. `serve_at="127.0.0.1:PORT"` starts no listener: serve
-    `control.asgi_app` at exactly that address. `latest_wall_ms` is the latest wall time known from before: a
-    clock that was set back meanwhile revives no expiry. Raises `ConfigurationError`. A fault in the broker
-    never cancels `nursery`.
-    """
-    if credential_file is not None:
-        raise ConfigurationError(
-            "a plaintext credential file is never written: pass persist_credential, with protected storage"
-        )
-    unknown = sorted(set(actions) - set(ACTIONS))
-    if unknown:
-        raise ConfigurationError(f"no action is called {unknown[0]!r}: see the action table")
-    limits = _limits(limits or Limits(), timeout, max_requests_per_minute)
-    clock = clock or SystemClock()
-    provider = provider or load_provider()
-    ed, pq = Ed25519Signer(), await trio.to_thread.run_sync(provider.signer)
-    listener: trio.SocketListener | None = None
-    if serve_at is None:
-        listener = (await trio.open_tcp_listeners(0, host=LOOPBACK))[0]
-        serve_at = "{}:{}".format(*listener.socket.getsockname())
-    identity = InstanceIdentity(serve_at, ed.public, pq.public)
-    pool = ChallengePool(identity.instance, ed, pq, provider, limits, clock)
-    runtime = Runtime(
-        identity=identity,
-        registry=PrincipalRegistry(identity, identity_mode, limits, decoy=os.urandom(TOKEN_BYTES)),
-        pool=pool,
-        limits=limits,
-        clock=clock,
-        authorize=authorize,
-        adapters=dict(actions),
-        audit=audit,
-        statements=InstanceSigner(ed, pq),
-        tracer=tracer or NullTracer(),
-        refusals=RefusalCounter(audit, clock),
-        on_error=on_error,
-        host=serve_at.encode(),
-        highest_wall_ms=latest_wall_ms,
-    )
-    control: AgentControl = await nursery.start(_run, runtime, listener, persist_credential)
-    try:
-        if identity_mode == "legacy":
-            await control.pair_legacy()
-        else:
-            control._note("started", None)
-    except BaseException:
-        await control.close()
-        raise
-    return control
-
-
-def _limits(limits: Limits, timeout: float | None, requests: int | None) -> Limits:
-    if timeout is not None:
-        limits = replace(limits, action_deadline_s=timeout)
-    if requests is not None:
-        limits = replace(limits, requests_per_minute=requests)
-    return limits
-
-
-async def _run(
-    runtime: Runtime,
-    listener: trio.SocketListener | None,
-    persist: CredentialStore | None,
-    *,
-    task_status: trio.TaskStatus[AgentControl],
-) -> None:
-    """The broker's one task in the host's nursery; everything else hangs below it."""
-    pipeline = Pipeline(runtime)
-    peers = PeerLookup()
-    try:
-        async with trio.open_nursery() as nursery:
-            endpoint = None if listener is None else Endpoint(runtime, pipeline, nursery, listener, peers)
-            asgi = AsgiApp(runtime, pipeline, nursery, peers)
-            nursery.start_soon(keep_pool, runtime)
-            nursery.start_soon(summarize_refusals, runtime)
-            if endpoint is not None:
-                nursery.start_soon(endpoint.serve)
-                nursery.start_soon(endpoint.watch)
-            control = AgentControl(runtime, nursery, endpoint, asgi, persist)
-            nursery.start_soon(_end_expired, control)
-            task_status.started(control)
-    except* Exception:
-        # Ours, and not the host's: the broker is gone, which its callers see as a closed connection.
-        runtime.report(HostReason.INTERNAL_FAULT)
-    finally:
-        peers.close()
-        runtime.closing = True
-        runtime.stopped.set()
-
-
-async def _end_expired(control: AgentControl) -> None:
-    while True:
-        await trio.sleep(EXPIRY_CHECK_S)
-        await control.end_expired()
+        self.note("started", None)

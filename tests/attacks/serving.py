@@ -13,10 +13,11 @@ from hypercorn.config import Config
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState
-from tabwarden.control import AgentControl, start_agent_control
+from tabwarden.control import AgentControl
 from tabwarden.errors import Refusal
 from tabwarden.limits import Limits
 from tabwarden.model import ConnectionDescriptor
+from tabwarden.starting import start_agent_control
 
 from tests.support.fakes import AllowOnly, ManualClock, MemoryAudit, Reasons
 
