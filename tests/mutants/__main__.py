@@ -49,6 +49,7 @@ FIRST = {
     ),
     "connection.py": ("tests/attacks/test_challenge_forged.py", "tests/attacks/test_sealed_reply.py"),
     "control.py": ("tests/service",),
+    "starting.py": ("tests/service",),
     "dispatch.py": ("tests/service", "tests/attacks/test_adapters.py", "tests/attacks/test_audit_down.py"),
     "call.py": ("tests/service", "tests/attacks/test_adapters.py", "tests/attacks/test_audit_down.py"),
     "http_gate.py": ("tests/attacks/test_http.py",),
