@@ -1,11 +1,14 @@
 """Every await of the pipeline, ended from outside in every way: one outcome, the right code, nothing left."""
 
+import math
 from functools import partial
+from typing import Any
 
 import pytest
 import trio
+import trio.testing
+from tabwarden import start_agent_control
 from tabwarden.authority.principals import Grant
-from tabwarden.control import start_agent_control
 from tabwarden.limits import Limits
 from tabwarden.model import TraceOutcome
 
@@ -191,7 +194,8 @@ async def test_the_first_cause_stays(transport):
         assert broker.control.statistics().calls_in_flight == 0
 
 
-async def test_a_persons_time_does_not_count_as_the_actions(transport):
+async def test_a_persons_time_does_not_count_as_the_actions(transport, autojump_clock):
+    autojump_clock.autojump_threshold = math.inf
     station = Station("person")
     limits = Limits(action_deadline_s=0.3, person_wait_s=30, batch_size=8)
     async with serve(
@@ -210,31 +214,46 @@ async def test_a_persons_time_does_not_count_as_the_actions(transport):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(honest)
             await until(lambda: station.waiting == 1)
-            # Well over the action's own deadline.
-            with trio.move_on_after(0.8):
-                await station.opened.wait()
+            autojump_clock.jump(0.8)  # well over the action's own deadline
+            await trio.testing.wait_all_tasks_blocked()
             assert station.waiting == 1
             station.opened.set()
         assert replies == [(200, [])]
 
 
-async def test_what_was_left_of_the_actions_time_runs_on_after_the_person(transport):
+async def test_what_was_left_of_the_actions_time_runs_on_after_the_person(transport, autojump_clock):
+    autojump_clock.autojump_threshold = math.inf
     station = Station("person")
-    limits = Limits(action_deadline_s=0.2, person_wait_s=30, batch_size=8)
-    done = trio.Event()
+    limits = Limits(action_deadline_s=0.3, person_wait_s=30, batch_size=8)
+    begun, ended = trio.Event(), trio.Event()
 
     async def act(arguments: object, context: object) -> list[object]:
+        begun.set()
         try:
             await trio.sleep_forever()
         finally:
-            done.set()
+            ended.set()
         return []
 
     async with serve(
         transport, authorize=station.authorize, actions={"sessions": act}, audit=station.audit, limits=limits
     ) as broker:
         peer = Peer(broker.descriptor, broker.runtime.clock)
-        station.opened.set()
-        status, body = await peer.call(broker)
+        replies: list[Any] = []
+
+        async def honest() -> None:
+            replies.append(await peer.call(broker))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(honest)
+            await until(lambda: station.waiting == 1)
+            autojump_clock.jump(0.8)
+            station.opened.set()
+            await begun.wait()
+            autojump_clock.jump(0.2)
+            await trio.testing.wait_all_tasks_blocked()
+            assert not ended.is_set()
+            autojump_clock.jump(0.2)
+        assert ended.is_set()
+        ((status, body),) = replies
         assert (status, body["code"]) == (504, "deadline")
-        assert done.is_set()
