@@ -53,7 +53,7 @@ FIRST = {
     "dispatch.py": ("tests/service", "tests/attacks/test_adapters.py", "tests/attacks/test_audit_down.py"),
     "call.py": ("tests/service", "tests/attacks/test_adapters.py", "tests/attacks/test_audit_down.py"),
     "http_gate.py": ("tests/attacks/test_http.py",),
-    "request_reader.py": ("tests/attacks/test_http.py",),
+    "http_request.py": ("tests/attacks/test_http.py",),
     "endpoint.py": (
         "tests/attacks/test_http_slow.py",
         "tests/attacks/test_hang_up.py",

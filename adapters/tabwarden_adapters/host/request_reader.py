@@ -1,12 +1,9 @@
-"""Exactly one HTTP/1.1 request out of a stream of bytes, with bounds on all of it.
-
-llhttp (httptools) parses strictly; what it lets through and we do not want, the gate refuses.
-"""
+"""Exactly one HTTP/1.1 request out of a stream of bytes, with bounds on all of it."""
 
 from dataclasses import dataclass, field
 
-import httptools
 import trio
+from tabwarden.http_request import BoundedRequest, Fault, Fields
 from tabwarden.loopback_stream import LoopbackStream
 
 from tabwarden_adapters.host.errors import ControlError, ErrorCode
@@ -14,6 +11,7 @@ from tabwarden_adapters.host.gate import Head, check_head
 from tabwarden_adapters.host.limits import HostLimits
 
 _READ_BYTES = 65_536
+_CODES = {Fault.MALFORMED: ErrorCode.MALFORMED, Fault.LARGE_HEAD: ErrorCode.HEADERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,84 +33,21 @@ class Request:
         return b"\r\n".join(lines) + b"\r\n\r\n" + self.body
 
 
-class RequestReader:
-    """Callbacks of llhttp for one connection; stops at the first fault."""
+class RequestReader(BoundedRequest[Head, ControlError]):
+    """Of one connection, which serves one request."""
 
     def __init__(self, host: bytes, token: bytes, limits: HostLimits) -> None:
+        super().__init__(ControlError, max_bytes=limits.header_bytes, max_fields=limits.header_fields)
         self._host = host
         self._token = token
-        self._limits = limits
-        self._parser = httptools.HttpRequestParser(self)
-        self._target = b""
-        self._headers: list[tuple[bytes, bytes]] = []
-        self._head_bytes = 0
-        self._body = bytearray()
-        self.head: Head | None = None
-        self.complete = False
-        self.fault: ErrorCode | None = None
 
-    def feed(self, data: bytes) -> None:
-        """Parse; afterwards look at `fault`, then at `complete`."""
-        if self.head is None:
-            self._head_bytes += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-            self._fail(ErrorCode.MALFORMED)
-        if self.head is None and self._head_bytes > self._limits.header_bytes:
-            self._fail(ErrorCode.HEADERS)
+    def judge(self, method: bytes, target: bytes, version: str, fields: Fields) -> Head:
+        """See `BoundedRequest`."""
+        return check_head(method, target, version, fields, host=self._host, token=self._token)
 
-    def take(self) -> Request:
-        """The complete request."""
-        if self.head is None:
-            raise RuntimeError("no complete request")
-        return Request(self.head, bytes(self._body))
-
-    def _fail(self, code: ErrorCode) -> None:
-        if self.fault is None:
-            self.fault = code
-
-    def on_message_begin(self) -> None:
-        if self.complete:
-            self._fail(ErrorCode.MALFORMED)
-
-    def on_url(self, url: bytes) -> None:
-        self._target += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        # Counted here too: a large head may arrive whole, in one read. After the head it is a trailer.
-        self._headers.append((name.lower(), value))
-        size = len(self._target) + sum(len(name) + len(value) for name, value in self._headers)
-        if self.head is not None or size > self._limits.header_bytes:
-            self._fail(ErrorCode.HEADERS)
-        if len(self._headers) > self._limits.header_fields:
-            self._fail(ErrorCode.HEADERS)
-        if self.fault is not None:
-            self._headers.clear()
-
-    def on_headers_complete(self) -> None:
-        if self.complete or self.fault is not None:
-            return self._fail(ErrorCode.MALFORMED)
-        try:
-            self.head = check_head(
-                self._parser.get_method(),
-                self._target,
-                self._parser.get_http_version(),
-                self._headers,
-                host=self._host,
-                token=self._token,
-            )
-        except ControlError as refused:
-            self._fail(refused.code)
-        return None
-
-    def on_body(self, body: bytes) -> None:
-        # Never more than Content-Length, which the gate has judged; but after a fault nothing is kept.
-        if self.fault is None:
-            self._body += body
-
-    def on_message_complete(self) -> None:
-        self.complete = True
+    def refusal(self, fault: Fault) -> ControlError:
+        """See `BoundedRequest`."""
+        return ControlError(_CODES[fault])
 
 
 async def read_request(
@@ -128,8 +63,8 @@ async def read_request(
             waiting_for_head = reader.head is None
             reader.feed(data)
             if reader.fault is not None:
-                raise ControlError(reader.fault)
+                raise reader.fault
             if waiting_for_head and reader.head is not None:
                 scope.deadline = trio.current_time() + limits.body_s
-        return reader.take()
+        return Request(*reader.take())
     raise ControlError(ErrorCode.TOO_SLOW)
