@@ -10,8 +10,8 @@ import trio.lowlevel
 import trio.testing
 from tabwarden.errors import AuditUnavailable, HostReason
 from tabwarden_adapters.audit import AuditLogDamaged, LogRules, durable_audit_log, open_audit_log, verify_log
-from tabwarden_adapters.audit import checkpoint_writer as writer_module
-from tabwarden_adapters.audit import log as log_module
+from tabwarden_adapters.audit.checkpoint_files import checkpoint_name
+from tabwarden_adapters.audit.log import CLOSE_S
 
 from tests.attacks.serving import until
 from tests.audit.signed import checkpoints, new_signer, rechain
@@ -117,44 +117,57 @@ async def test_it_begins_once(tmp_path: Path) -> None:
             await log.sign_with(new_signer())
 
 
-async def test_a_disk_that_refuses_at_first_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+class InTheWay:
+    """Signs, and has something in the way of where the checkpoint goes, so that the system refuses to put it
+    there. Every other error of each system call is the business of `make faults`."""
 
-    monkeypatch.setattr(writer_module, "store_checkpoint", refuse)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._signer = new_signer()
+        self.ed_public, self.pq_public = self._signer.ed_public, self._signer.pq_public
+        self.refusing = False
+
+    def sign_statement(self, purpose: str, data: bytes) -> tuple[bytes, bytes]:
+        # Each log here is of a few records.
+        for path in (self._folder / checkpoint_name(size) for size in range(1, 10)):
+            if self.refusing and not path.exists():
+                path.mkdir()
+            elif not self.refusing and path.is_dir():
+                path.rmdir()
+        return self._signer.sign_statement(purpose, data)
+
+
+async def test_a_disk_that_refuses_at_first_is_an_error(tmp_path: Path) -> None:
+    signer = InTheWay(tmp_path)
+    signer.refusing = True
     async with durable_audit_log(tmp_path) as log:
         descriptors = len(os.listdir("/proc/self/fd"))
-        with pytest.raises(AuditUnavailable, match="cannot be signed: No space left on device"):
-            await log.sign_with(new_signer())
+        with pytest.raises(AuditUnavailable, match="cannot be signed: Is a directory"):
+            await log.sign_with(signer)
         assert len(os.listdir("/proc/self/fd")) == descriptors
         log.note(denied())
         await log.flush()
-        monkeypatch.undo()
-        await log.sign_with(new_signer())
+        for left in checkpoints(tmp_path):
+            left.rmdir()
+        signer.refusing = False
+        await log.sign_with(signer)
     assert verify_log(tmp_path).ok
 
 
-async def test_a_disk_that_refuses_later_is_told_and_records_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+async def test_a_disk_that_refuses_later_is_told_and_records_go_on(tmp_path: Path) -> None:
+    signer = InTheWay(tmp_path)
     told: list[HostReason] = []
     rules = LogRules(checkpoint_records=1, checkpoint_s=0.05)
     async with durable_audit_log(tmp_path, rules=rules, on_failure=told.append) as log:
-        await log.sign_with(new_signer())
-        real = writer_module.store_checkpoint
-        monkeypatch.setattr(writer_module, "store_checkpoint", refuse)
+        await log.sign_with(signer)
+        signer.refusing = True
         for _ in range(5):
             log.note(denied())
             await log.flush()
         await until(lambda: log.checkpoint_problem is not None)
         assert log.failure is None
         assert told == [HostReason.AUDIT_NOT_SIGNED]
-        monkeypatch.setattr(writer_module, "store_checkpoint", real)
+        signer.refusing = False
         log.note(denied())
         await log.flush()
         await until(lambda: log.checkpoint_problem is None)
@@ -243,17 +256,19 @@ class TestCancellation:
         assert verify_log(tmp_path).signed == 2
 
     async def test_a_signature_that_hangs_cannot_hold_up_closing(
-        self, tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, nursery: trio.Nursery, autojump_clock: trio.testing.MockClock
     ) -> None:
-        monkeypatch.setattr(log_module, "CLOSE_S", 0.05)
+        autojump_clock.autojump_threshold = float("inf")
         signer = SlowSigner()
         descriptors = len(os.listdir("/proc/self/fd"))
         log = await open_audit_log(nursery, tmp_path)
         await log.sign_with(signer)
         signer.go_on.clear()
         log.note(denied())
-        with trio.fail_after(10):
-            await log.aclose()
+        async with trio.open_nursery() as closing:
+            closing.start_soon(log.aclose)
+            await until(lambda: signer.asked == 2)
+            autojump_clock.jump(CLOSE_S)
         again = await open_audit_log(nursery, tmp_path)
         signer.go_on.set()  # the thread that was left behind finishes its own, which is true all the same
         await until(lambda: len(checkpoints(tmp_path)) == 1 and "2.json" in checkpoints(tmp_path)[0].name)
