@@ -109,6 +109,9 @@ class Tabs:
                 return tab.captured()
         return None
 
+    def every(self) -> list[Captured]:
+        return [tab.captured() for tab in self.all if not tab.hidden]
+
     def exists(self, session_id: str) -> bool:
         return any(tab.session_id == session_id for tab in self.all)
 

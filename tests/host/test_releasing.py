@@ -125,3 +125,37 @@ async def test_titles_are_told_of_sites_that_may_be_seen(person: Person) -> None
     person.modes = {SHOP: SiteMode.ALLOWED, BANK: SiteMode.ALLOWED, "null": SiteMode.ALLOWED}
     assert await titles() == ["", ""]
     await trio.lowlevel.checkpoint()
+
+
+async def test_a_title_is_not_judged_by_the_site_that_came_after_it(person: Person) -> None:
+    desk = Desk(person)
+    (shop, _) = desk.tabs.all
+
+    async def plain(arguments: Any, context: Any) -> Any:
+        # Read from the shop, which is asked about; by the time of its judging the bank is there.
+        listed = [actions.Session(TAB, "Shop", True)]
+        shop.document, shop.url = shop.document + 1, f"{BANK}/"
+        await trio.lowlevel.checkpoint()
+        return listed
+
+    _, parsed = parse_arguments("sessions", {})
+    (told,) = await desk.releases.around({"sessions": plain})["sessions"](parsed, Call("sessions"))
+    assert told.title == ""
+
+
+@pytest.mark.parametrize("name", RESULTS)
+async def test_what_another_document_may_have_said_is_not_told(person: Person, name: str) -> None:
+    args, result, _ = RESULTS[name]
+    desk = Desk(person)
+
+    async def plain(arguments: Any, context: Any) -> Any:
+        desk.tabs.all[0].document += 1
+        await trio.lowlevel.checkpoint()
+        return result
+
+    _, parsed = parse_arguments(name, args)
+    with pytest.raises(ActionError) as error:
+        await desk.releases.around({name: plain})[name](parsed, Call(name))
+    assert error.value.code is Code.STALE
+    assert error.value.committed is (None if name == "ai" else False)
+    assert person.logged == []

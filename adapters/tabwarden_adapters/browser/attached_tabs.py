@@ -40,6 +40,11 @@ class AttachedTabs:
             return None
         return AttachedTab(self, captured, tab)
 
+    def every(self) -> "list[AttachedTab]":
+        """All that answer, as agents may know of them at this moment."""
+        captured = (self.tab(tab.id) for tab in self._host.tabs())
+        return [one for one in captured if one is not None]
+
     def exists(self, session_id: str) -> bool:
         """Whether the tab with this id is still open, whoever may know of it."""
         return self._inventory.exists(session_id)

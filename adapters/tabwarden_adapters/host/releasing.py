@@ -17,9 +17,8 @@ from tabwarden_adapters.host.agreements import Agreements
 from tabwarden_adapters.host.consent import SITE_OFF
 from tabwarden_adapters.host.foreseeing import origin_of
 from tabwarden_adapters.host.limits import MAX_NAME
-from tabwarden_adapters.host.origins import OPAQUE
 from tabwarden_adapters.host.ports import KeepsLog, Policy
-from tabwarden_adapters.host.sight import SeenTabs
+from tabwarden_adapters.host.sight import SeenTab, SeenTabs
 from tabwarden_adapters.host.values import LogEntry, SiteMode
 
 NOT_LOGGED: Final = "host:not-logged"
@@ -67,6 +66,8 @@ class Releases:
         origin = origin_of(tab.url)
         result = await plain(arguments, context)
         committed = None if name == "ai" else False
+        if not tab.current():
+            raise ActionError(Code.STALE, committed=committed)  # perhaps of another page than what is told
         # The person may have switched the site off while it was read.
         if await self._host.site_mode(origin) is SiteMode.OFF:
             raise ActionError(Code.POLICY_DENIED, rule=SITE_OFF, committed=committed)
@@ -85,23 +86,26 @@ class Releases:
         return LogEntry(name, origin, text, tokens, self._clock.wall_ms(), who)
 
     async def _titles(self, plain: ActionAdapter, arguments: Any, context: CallContext, /) -> object:
-        """A title is text of its page: told of sites that the person lets this agent see."""
+        """A title is text of its page: told of sites that the person lets this agent see. What shows another
+        document by now was judged by none, or by the wrong one."""
+        before = {tab.session_id: tab for tab in self._tabs.every()}
         listed = await plain(arguments, context)
         if not isinstance(listed, list):
             return listed
         told = []
         for one in listed:
-            shown = one.title and await self._shown(one.id, context.caller)
+            shown = one.title and await self._shown(before.get(one.id), context.caller)
             told.append(one if shown else msgspec.structs.replace(one, title=""))
         context.check()
         return told
 
-    async def _shown(self, session_id: str, caller: Caller) -> bool:
-        tab = self._tabs.tab(session_id)
-        origin = OPAQUE if tab is None else origin_of(tab.url)
+    async def _shown(self, tab: SeenTab | None, caller: Caller) -> bool:
+        if tab is None:
+            return False
+        origin = origin_of(tab.url)
         mode = await self._host.site_mode(origin)
         agreed = mode is SiteMode.ASK and self._agreements.site(caller, origin) is not None
-        return (mode is SiteMode.ALLOWED or agreed) and tab is not None and tab.current()
+        return (mode is SiteMode.ALLOWED or agreed) and tab.current()
 
 
 def _read(arguments: actions.Read, result: actions.PageText) -> str:

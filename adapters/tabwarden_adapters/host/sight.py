@@ -1,5 +1,6 @@
 """What asking about an agent's call needs to see of the tabs. A browser's own answers implement it."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -80,4 +81,8 @@ class SeenTabs(Protocol):
 
     def tab(self, session_id: str | None, /) -> SeenTab | None:
         """The tab with this id, or the one in front for None. None: there is none. Answers at once."""
+        ...
+
+    def every(self) -> Sequence[SeenTab]:
+        """All that answer, each as it is now. Answers at once."""
         ...
