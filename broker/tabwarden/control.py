@@ -7,17 +7,11 @@ from typing import Any, Final
 
 import trio
 
-from tabwarden.authority.principals import (
-    Capability,
-    Grant,
-)
+from tabwarden.authority.principals import Capability, Grant
 from tabwarden.errors import AuditUnavailable, HostReason
 from tabwarden.limits import TOKEN_BYTES
 from tabwarden.model import ConnectionDescriptor, LifecycleEvent
-from tabwarden.ports import (
-    CredentialStore,
-    StatementSigner,
-)
+from tabwarden.ports import CredentialStore, StatementSigner
 from tabwarden.protocol.codec import SUITE
 from tabwarden.protocol.proof import LEGACY_ID
 from tabwarden.service.asgi_app import AsgiApp
@@ -108,7 +102,7 @@ class AgentControl:
             for call in self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
         ]
         for capability in lost:
-            self.note("principal-revoked", capability)
+            self._note("principal-revoked", capability)
         return calls
 
     async def issue_principal(
@@ -133,7 +127,7 @@ class AgentControl:
             if self._runtime.registry.is_current(capability, 0):
                 self._runtime.registry.remove(principal_id)
             raise
-        self.note("principal-issued", capability)
+        self._note("principal-issued", capability)
         await self._settle(replaced)
         return descriptor
 
@@ -143,7 +137,7 @@ class AgentControl:
             capability = self._runtime.registry.remove(principal_id)
             calls = self._runtime.end_calls(Cause.REVOKED, principal_id)
             if capability is not None:
-                self.note("principal-revoked", capability)
+                self._note("principal-revoked", capability)
             await self._settle(calls)
 
     async def end_expired(self) -> None:
@@ -155,7 +149,7 @@ class AgentControl:
         for capability in over:
             registry.remove(capability.principal_id)
             calls += self._runtime.end_calls(Cause.REVOKED, capability.principal_id)
-            self.note("principal-expired", capability)
+            self._note("principal-expired", capability)
         await self._settle(calls)
 
     def principals(self) -> tuple[IssuedPrincipal, ...]:
@@ -194,7 +188,7 @@ class AgentControl:
             self._runtime.registry.revoke_all()
             calls = self._runtime.end_calls(Cause.REVOKED)
             if first:
-                self.note("revoked", None)
+                self._note("revoked", None)
             await self._settle(calls)
 
     async def close(self) -> None:
@@ -210,7 +204,7 @@ class AgentControl:
                 if self._endpoint is not None:
                     await self._endpoint.drain()
                 runtime.refusals.summarize()
-                self.note("closed", None)
+                self._note("closed", None)
                 try:
                     await runtime.audit.flush()
                 except AuditUnavailable:
@@ -228,8 +222,7 @@ class AgentControl:
             if not call.done.is_set():
                 call.abandon()
 
-    def note(self, event: Any, capability: Capability | None) -> None:
-        """Put an event of this instance, or of one of its principals, on record. For whoever starts it."""
+    def _note(self, event: Any, capability: Capability | None) -> None:
         runtime = self._runtime
         try:
             runtime.audit.note(
@@ -258,8 +251,14 @@ class AgentControl:
             expires_at_ms=capability.expires_at_ms,
         )
 
-    async def pair_legacy(self) -> None:
-        """Make and persist the one legacy credential. Called by `start_agent_control`."""
+    async def begin(self) -> None:
+        """Pair, in legacy mode, and put the start on record. Called once, by `start_agent_control`."""
+        if self._runtime.registry.mode == "legacy":
+            await self._pair_legacy()
+        self._note("started", None)
+
+    async def _pair_legacy(self) -> None:
+        """Make and persist the one legacy credential."""
         token = os.urandom(TOKEN_BYTES)
         descriptor = self._describe(self._runtime.registry.pair_legacy(token), token)
         try:
@@ -269,4 +268,3 @@ class AgentControl:
             self._runtime.registry.remove(LEGACY_ID)
             raise
         self._legacy = descriptor
-        self.note("started", None)

@@ -106,10 +106,7 @@ async def start_agent_control(
     )
     control: AgentControl = await nursery.start(_run, runtime, listener, persist_credential)
     try:
-        if identity_mode == "legacy":
-            await control.pair_legacy()
-        else:
-            control.note("started", None)
+        await control.begin()
     except BaseException:
         await control.close()
         raise

@@ -19,7 +19,7 @@ async def test_individual_mode_has_no_token():
         assert control.descriptor is None
         assert broker.runtime.registry.find("legacy", 0, 0) is None
         with pytest.raises(ConfigurationError):
-            await control.pair_legacy()
+            broker.runtime.registry.pair_legacy(bytes(32))
         with pytest.raises(ConfigurationError):
             Grant("legacy", 1)
 
